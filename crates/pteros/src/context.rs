@@ -352,7 +352,7 @@ impl Context {
     /// How full the tables of remote participants and endpoints are, and which host
     /// fills them. Counts all entries: for diagnostics. Locks discovery shortly.
     pub fn table_uses(&self) -> Vec<TableUse> {
-        self.inner.core.table_uses()
+        self.inner.core.rtps().table_uses()
     }
 
     /// The participants that have announced themselves for some seconds and answer
@@ -360,20 +360,20 @@ impl Context {
     /// direction only, or they do not understand ours. For diagnostics. Locks discovery
     /// shortly.
     pub fn silent_participants(&self) -> Vec<SilentParticipant> {
-        self.inner.core.silent_participants()
+        self.inner.core.rtps().silent_participants()
     }
 
     /// The number of participants that announced themselves and have not answered yet.
     /// For diagnostics. Locks discovery shortly.
     pub fn unvalidated_participants(&self) -> usize {
-        self.inner.core.unvalidated_participants()
+        self.inner.core.rtps().unvalidated_participants()
     }
 
     /// The receive memory that remote participants fill: fragments, samples that were
     /// not taken, and what discovery stores of them. Counts all participants: for
     /// diagnostics. Locks discovery shortly.
     pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
-        self.inner.core.receive_memory_use()
+        self.inner.core.rtps().receive_memory_use()
     }
 
     /// Datagrams sent and received since the context was opened.
@@ -384,7 +384,7 @@ impl Context {
     /// Drops and refusals of its transports beside RTPS: transport, counter, total. For
     /// diagnostics. Locks a transport's discovery shortly.
     pub fn transport_counters(&self) -> Vec<(String, &'static str, u64)> {
-        self.inner.core.transport_counters()
+        self.inner.core.transports().counters()
     }
 
     /// Counters of its shared-memory connections: carried and refused messages.

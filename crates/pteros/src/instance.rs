@@ -130,8 +130,8 @@ impl<T: MessageTypeSupport> Publisher<T> {
 
 impl PublisherCore {
     pub(crate) fn register(&self, identity: InstanceIdentity) -> Result<(), PublishError> {
-        let core = self.node.core();
-        core.register_instance(&self.endpoint, identity)
+        self.endpoint
+            .register_instance(identity)
             .map_err(|error| self.with_ros_topic(error))
     }
 

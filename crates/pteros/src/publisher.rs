@@ -525,7 +525,10 @@ impl PublisherCore {
 
     pub(crate) fn wait_for_all_acked(&self, timeout: Duration) -> bool {
         self.node.core().flush(&self.endpoint);
-        self.node.core().request_acknowledgement(&self.endpoint);
+        self.node
+            .core()
+            .publishing()
+            .request_acknowledgement(&self.endpoint);
         self.node
             .wait_until(timeout, || self.endpoint.is_acknowledged())
     }

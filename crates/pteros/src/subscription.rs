@@ -380,7 +380,10 @@ impl<T: 'static> SubscriptionCore<T> {
 
     fn take_change(&self) -> Option<ReceivedChange<T>> {
         let decode = |item| self.decode(item);
-        self.node.core().take_decoded(&self.endpoint, decode)
+        self.node
+            .core()
+            .taking()
+            .take_decoded(&self.endpoint, decode)
     }
 
     /// Decodes a sample that its group has taken. `None` if that fails, which is counted.
@@ -479,7 +482,8 @@ impl<T: 'static> SubscriptionCore<T> {
 
     fn note_undecodable(&self, publisher: Guid, error: &DecodeError) {
         let core = self.node.core();
-        core.note_undecodable(&self.endpoint, publisher, error);
+        core.taking()
+            .note_undecodable(&self.endpoint, publisher, error);
     }
 }
 

@@ -243,8 +243,7 @@ impl GroupAccess {
 
 impl Drop for GroupAccess {
     fn drop(&mut self) {
-        let core = self.core.node.core().core();
-        core.end_access(&self.core.group);
+        self.core.group.end_access();
     }
 }
 
@@ -268,7 +267,7 @@ impl SubscriptionGroupCore {
     }
 
     fn access(self: &Arc<Self>) -> GroupAccess {
-        self.node.core().core().begin_access(&self.group);
+        self.node.core().core().taking().begin_access(&self.group);
         GroupAccess { core: self.clone() }
     }
 
@@ -285,7 +284,9 @@ impl SubscriptionGroupCore {
     fn take(&self) -> Option<GroupChange> {
         let polled = self.members(false);
         let core = self.node.core().core();
-        let (gid, item) = core.take_of_group(&self.group, |gid| polled.contains_key(&gid))?;
+        let (gid, item) = core
+            .taking()
+            .take_of_group(&self.group, |gid| polled.contains_key(&gid))?;
         if let Some(tracer) = core.tracer() {
             tracer.note_taken(gid.entity, &item.meta, item.weight());
         }
@@ -322,8 +323,9 @@ impl SubscriptionGroupCore {
         let access = self.access();
         let called = self.members(true);
         let core = self.node.core().core();
-        while let Some((gid, item)) =
-            core.take_of_group(&self.group, |gid| called.contains_key(&gid))
+        while let Some((gid, item)) = core
+            .taking()
+            .take_of_group(&self.group, |gid| called.contains_key(&gid))
         {
             if let Some(member) = called.get(&gid) {
                 member.run_callback(item);

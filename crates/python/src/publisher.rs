@@ -186,7 +186,7 @@ impl Publisher {
         let core = &self.node.context.core;
         let until = deadline(core, Some(timeout_ns));
         let acknowledged = py.detach(|| {
-            core.request_acknowledgement(&self.writer);
+            core.publishing().request_acknowledgement(&self.writer);
             core.wait_until(until, || self.writer.is_acknowledged())
         });
         py.check_signals()?;

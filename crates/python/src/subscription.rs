@@ -52,7 +52,9 @@ impl Subscription {
             _ => Ok(None),
         };
         loop {
-            let taken = core.take_decoded(&self.waiter.reader, &mut decode_data)?;
+            let taken = core
+                .taking()
+                .take_decoded(&self.waiter.reader, &mut decode_data)?;
             if taken.is_some() {
                 return taken;
             }

@@ -446,7 +446,7 @@ impl Graph {
     /// The transports of this context beside RTPS that cannot carry an endpoint, each with the
     /// reason. Contexts that only such a transport reaches do not see it.
     pub fn transports_without(&self, endpoint: &EndpointInfo) -> Vec<(String, &'static str)> {
-        self.core.transports_without(&endpoint.data)
+        self.core.transports().transports_without(&endpoint.data)
     }
 
     /// Reports on publishers, each with subscriptions.
@@ -516,7 +516,10 @@ impl Graph {
             }
         }
         let core = &self.core;
-        if let Some(reason) = core.why_denied(&publisher.data, &subscription.data) {
+        if let Some(reason) = core
+            .security()
+            .why_denied(&publisher.data, &subscription.data)
+        {
             return MatchOutcome::Denied { reason };
         }
         let same = publisher.gid.prefix == subscription.gid.prefix;
@@ -535,7 +538,7 @@ impl Graph {
         let ends = [publisher, subscription];
         let mut transports = ends
             .iter()
-            .filter_map(|end| core.other_transport_to(end.gid));
+            .filter_map(|end| core.transports().other_transport_to(end.gid));
         if let Some(transport) = transports.next() {
             // Two processes of another host may share its memory: they do not tell.
             let may_share = transports.next().is_some();

@@ -50,6 +50,7 @@ unsafe fn fill(
         return Err(Failure::argument("the array of endpoints is not zero"));
     }
     let addresses: Vec<_> = core
+        .rtps()
         .unicast_locators()
         .into_iter()
         .filter_map(|locator| locator.to_udp_v4())

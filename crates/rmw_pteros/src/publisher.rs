@@ -350,7 +350,7 @@ pub unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
         // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(publisher) }?;
         let core = &state.node.context.core;
-        core.request_acknowledgement(&state.writer);
+        core.publishing().request_acknowledgement(&state.writer);
         let until: Instant = crate::wait::deadline(core, Some(timeout));
         if core.wait_until(until, || state.writer.is_acknowledged()) {
             return Ok(());

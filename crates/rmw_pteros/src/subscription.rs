@@ -242,7 +242,9 @@ impl SubscriptionState {
         };
         loop {
             let core = &self.node.context.core;
-            let taken = core.take_decoded(&self.waiter.reader, &mut decode_data)?;
+            let taken = core
+                .taking()
+                .take_decoded(&self.waiter.reader, &mut decode_data)?;
             if taken.is_some() {
                 return taken;
             }

@@ -62,7 +62,7 @@ pub struct GraphEndpoint {
 ///
 /// Remote endpoints are stored in the transports, not here.
 pub struct Graph {
-    own_prefix: GuidPrefix,
+    pub(crate) own_prefix: GuidPrefix,
     enclave: String,
     transports: Arc<Transports>,
     state: Mutex<GraphState, rank::GraphState>,

@@ -58,7 +58,9 @@ pub use crate::core::driver::DriverState;
 pub use crate::core::external_event_loop;
 pub use crate::core::matching::EndpointSpec;
 pub use crate::core::peers::SilentParticipant;
+pub use crate::core::publish_path::PublishPath;
 pub use crate::core::table_fill::TableUse;
+pub use crate::core::take_path::TakePath;
 pub use crate::core::{Core, CoreCounts, CoreOptions, TRANSPORTS_MAX};
 pub use crate::endpoints::durable_store::StoreOptions;
 pub use crate::endpoints::{

@@ -43,7 +43,8 @@ impl Core {
         let after = Arc::new(after);
         let moves = before.qos.partition != after.qos.partition;
         if moves {
-            self.check_partition_permission(&after)
+            self.security
+                .check_partition_permission(&after)
                 .map_err(QosChangeError::Denied)?;
         }
         if moves && writer.group.as_ref().is_some_and(|group| group.is_open()) {
@@ -58,7 +59,7 @@ impl Core {
         }
         drop(state);
         if before.qos.transport_priority != after.qos.transport_priority {
-            self.update_flow_priority(writer);
+            self.publishing.update_flow_priority(writer);
         }
         if before != after {
             self.graph.change_own_endpoint(&after);
@@ -67,11 +68,11 @@ impl Core {
                 let theirs = reader.announced();
                 self.rematch_local(now, writer, &reader, &before, &theirs);
             }
-            self.announce_endpoint(now, &after);
+            self.transports.announce_endpoint(now, &after);
         }
         drop(order);
         self.serve_participant(now);
-        self.serve_writer(now, writer);
+        self.publishing.serve_writer(now, writer);
         self.scheduler.wake_waiters();
         Ok(())
     }
@@ -100,7 +101,8 @@ impl Core {
         let is_grouped = reader.group.is_some();
         let after = with_changeable_policies(&before, is_grouped, &profile, QosProfile::to_reader)?;
         if before.qos.partition != after.qos.partition {
-            self.check_partition_permission(&after)
+            self.security
+                .check_partition_permission(&after)
                 .map_err(QosChangeError::Denied)?;
         }
         let mut machine = reader.machine.lock();
@@ -122,7 +124,7 @@ impl Core {
                 let theirs = writer.announced();
                 self.rematch_local(now, &writer, reader, &theirs, &before);
             }
-            self.announce_endpoint(now, &after);
+            self.transports.announce_endpoint(now, &after);
         }
         drop(order);
         self.serve_participant(now);
@@ -141,17 +143,18 @@ impl Core {
         writer_before: &EndpointData,
         reader_before: &EndpointData,
     ) {
-        let is_barred = self.is_revoked(writer.guid()) || self.is_revoked(reader.data.guid);
+        let is_barred =
+            self.security.is_revoked(writer.guid()) || self.security.is_revoked(reader.data.guid);
         if !writer.may_match_locally(reader) || is_barred {
             return;
         }
         let was = evaluate_match(writer_before, reader_before);
         let is = evaluate_match(&writer.announced(), &reader.announced());
         if was == MatchOutcome::Matched && is == was {
-            self.intra_process.update_match(writer, reader);
+            self.publishing.intra_process.update_match(writer, reader);
         } else if is != was {
             if was == MatchOutcome::Matched {
-                self.intra_process.end_match(now, writer, reader);
+                self.publishing.intra_process.end_match(now, writer, reader);
             }
             self.apply_local_match(now, writer, reader, is);
         }

@@ -51,7 +51,7 @@ impl Core {
         if readers.is_empty() {
             return;
         }
-        let known_writers_of = self.known_writers();
+        let known_writers_of = self.graph.known_writers();
         for reader in readers {
             let publishers = reader.with_sets(|sets| sets.publishers());
             for publisher in publishers.unwrap_or_default() {

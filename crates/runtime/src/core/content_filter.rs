@@ -32,14 +32,15 @@ impl Core {
         machine.set_content_filter(filter.clone());
         reader.filter.set(filter.clone());
         drop(machine);
-        self.note_content_filter(reader.data.guid, filter.as_ref());
+        self.transports
+            .note_content_filter(reader.data.guid, filter.as_ref());
         let announced = Arc::new(EndpointData {
             content_filter: filter.map(|filter| filter.property().clone()),
             ..(*reader.announced()).clone()
         });
         reader.set_announced(announced.clone());
         self.graph.change_own_endpoint(&announced);
-        self.announce_endpoint(now, &announced);
+        self.transports.announce_endpoint(now, &announced);
         drop(order);
         self.serve_participant(now);
         Ok(())

@@ -19,6 +19,7 @@ use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
 use crate::core::Core;
+use crate::core::publish_path::PublishPath;
 use crate::endpoints::reader::DeliveryForm;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::outbound::OutboundMessage;
@@ -50,6 +51,40 @@ impl Drop for SpinScope<'_> {
     fn drop(&mut self) {
         SPINNING_QUEUE.set(self.outer.take());
         self.core.send_deferred();
+    }
+}
+
+impl PublishPath {
+    /// Writes the deferred message, so that order is kept. Call under the writer's
+    /// lock, before it writes or is matched.
+    pub(crate) fn write_deferred(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &mut WriterState,
+    ) {
+        let Some(held) = state.deferred.take(now) else {
+            return;
+        };
+        writer.note_serialized();
+        let representation = writer.representation();
+        let shm = self.send.shm();
+        let shm = shm.filter(|_| writer.connected_count() > 0 && held.bytes > CHUNK_MIN_BYTES);
+        let memory = shm.and_then(|shm| shm.chunk(held.bytes).ok());
+        let in_chunk = memory.and_then(|mut memory| {
+            let filled = held.value.payload_into(representation, &mut memory);
+            filled.then(|| memory.freeze())
+        });
+        let payload = in_chunk.unwrap_or_else(|| held.value.payload(representation));
+        let written = state.machine.write(
+            now,
+            NewChange {
+                payload,
+                source_timestamp: held.source,
+                ..NewChange::default()
+            },
+        );
+        debug_assert!(written.is_ok(), "its size was checked: {written:?}");
     }
 }
 
@@ -95,47 +130,15 @@ impl Core {
             if let Some(writer) = self.endpoints.writer(id) {
                 let now = self.platform.now();
                 let mut state = writer.state.lock();
-                self.write_deferred(now, &writer, &mut state);
+                self.publishing.write_deferred(now, &writer, &mut state);
                 let budget = if may_wait {
                     writer.blocking_budget()
                 } else {
                     BlockingBudget::non_blocking()
                 };
-                self.send_new_within(&writer, state, now, budget);
+                self.publishing.send_new_within(&writer, state, now, budget);
             }
         }
-    }
-
-    /// Writes the deferred message, so that order is kept. Call under the writer's
-    /// lock, before it writes or is matched.
-    pub(crate) fn write_deferred(
-        &self,
-        now: Instant,
-        writer: &WriterEndpoint,
-        state: &mut WriterState,
-    ) {
-        let Some(held) = state.deferred.take(now) else {
-            return;
-        };
-        writer.note_serialized();
-        let representation = writer.representation();
-        let shm = self.shm_connections.get();
-        let shm = shm.filter(|_| writer.connected_count() > 0 && held.bytes > CHUNK_MIN_BYTES);
-        let memory = shm.and_then(|shm| shm.chunk(held.bytes).ok());
-        let in_chunk = memory.and_then(|mut memory| {
-            let filled = held.value.payload_into(representation, &mut memory);
-            filled.then(|| memory.freeze())
-        });
-        let payload = in_chunk.unwrap_or_else(|| held.value.payload(representation));
-        let written = state.machine.write(
-            now,
-            NewChange {
-                payload,
-                source_timestamp: held.source,
-                ..NewChange::default()
-            },
-        );
-        debug_assert!(written.is_ok(), "its size was checked: {written:?}");
     }
 
     /// Defers the remote send if a callback waits in this thread's executor and no

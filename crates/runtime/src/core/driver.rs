@@ -503,7 +503,7 @@ impl Core {
             TimeoutOwner::Writer(id) => {
                 if let Some(writer) = self.endpoints.writer(id) {
                     writer.handle_timeout(now);
-                    self.serve_writer(now, &writer);
+                    self.publishing.serve_writer(now, &writer);
                     self.report_stalls(now, &writer);
                 }
             }

@@ -12,6 +12,7 @@ use pteros_rtps::writer::Burst;
 
 use crate::core::Core;
 use crate::core::matching::EndpointSpec;
+use crate::core::publish_path::PublishPath;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::error::EndpointError;
 use crate::lock::{MutexGuard, rank};
@@ -31,36 +32,7 @@ const ONE_DATAGRAM: Burst = Burst {
     bytes: usize::MAX,
 };
 
-impl Core {
-    /// Creates an asynchronous writer, whose samples a flow controller sends.
-    ///
-    /// Announces it and matches it with local readers.
-    ///
-    /// # Errors
-    /// See [`EndpointError`].
-    pub fn create_flow_controlled_writer(
-        &self,
-        spec: EndpointSpec,
-        publish_mode: &AsyncPublishMode,
-    ) -> Result<Arc<WriterEndpoint>, EndpointError> {
-        let controllers = &self.options.flow_controllers;
-        let named = controllers
-            .iter()
-            .position(|c| c.name() == publish_mode.controller);
-        let Some(controller) = named else {
-            let known = controllers.iter().map(|c| format!("\"{}\"", c.name()));
-            return Err(EndpointError::NoSuchFlowController {
-                name: publish_mode.controller.clone(),
-                known: if controllers.is_empty() {
-                    "none".into()
-                } else {
-                    known.collect::<Vec<_>>().join(", ")
-                },
-            });
-        };
-        self.create_writer_with_flow(spec, Some((controller, publish_mode.priority)))
-    }
-
+impl PublishPath {
     /// Queues a writer at its flow controller. Releases the writer's state.
     pub(crate) fn enqueue_for_flow_control(
         &self,
@@ -128,35 +100,6 @@ impl Core {
         self.flow_controllers.note_sent(&membership, bytes, false);
     }
 
-    /// Sends as far as the allowance permits. Called only by the driver.
-    pub(crate) fn run_flow_controller(&self, now: Instant, controller: usize) {
-        let mut resume = now;
-        for sent in 1.. {
-            if sent % DATAGRAMS_PER_SOCKET_CHECK == 1 {
-                self.send.recheck_socket_space();
-            }
-            if !self.send.has_socket_space() {
-                resume = next_send_retry(now);
-                break;
-            }
-            let Some(id) = self.flow_controllers.next(now, controller) else {
-                break;
-            };
-            let Some(writer) = self.endpoints.writer(id) else {
-                // Queued by a run that overlapped its removal.
-                self.flow_controllers.remove(controller, id);
-                continue;
-            };
-            self.send_one(now, &writer);
-            if sent == DATAGRAMS_PER_RUN {
-                // No more at this instant: due timeouts take precedence.
-                resume = now.after(Duration::from_nanos(1));
-                break;
-            }
-        }
-        self.flow_controllers.resume_at(resume, controller);
-    }
-
     fn send_one(&self, now: Instant, writer: &WriterEndpoint) {
         let Some(membership) = writer.flow_membership() else {
             return;
@@ -181,6 +124,68 @@ impl Core {
             self.note_send_refused(now, writer);
         }
         self.flow_controllers.note_sent(&membership, bytes, more);
+    }
+}
+
+impl Core {
+    /// Creates an asynchronous writer, whose samples a flow controller sends.
+    ///
+    /// Announces it and matches it with local readers.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_flow_controlled_writer(
+        &self,
+        spec: EndpointSpec,
+        publish_mode: &AsyncPublishMode,
+    ) -> Result<Arc<WriterEndpoint>, EndpointError> {
+        let controllers = &self.options.flow_controllers;
+        let named = controllers
+            .iter()
+            .position(|c| c.name() == publish_mode.controller);
+        let Some(controller) = named else {
+            let known = controllers.iter().map(|c| format!("\"{}\"", c.name()));
+            return Err(EndpointError::NoSuchFlowController {
+                name: publish_mode.controller.clone(),
+                known: if controllers.is_empty() {
+                    "none".into()
+                } else {
+                    known.collect::<Vec<_>>().join(", ")
+                },
+            });
+        };
+        self.create_writer_with_flow(spec, Some((controller, publish_mode.priority)))
+    }
+
+    /// Sends as far as the allowance permits. Called only by the driver.
+    pub(crate) fn run_flow_controller(&self, now: Instant, controller: usize) {
+        let mut resume = now;
+        for sent in 1.. {
+            if sent % DATAGRAMS_PER_SOCKET_CHECK == 1 {
+                self.send.recheck_socket_space();
+            }
+            if !self.send.has_socket_space() {
+                resume = next_send_retry(now);
+                break;
+            }
+            let Some(id) = self.publishing.flow_controllers.next(now, controller) else {
+                break;
+            };
+            let Some(writer) = self.endpoints.writer(id) else {
+                // Queued by a run that overlapped its removal.
+                self.publishing.flow_controllers.remove(controller, id);
+                continue;
+            };
+            self.publishing.send_one(now, &writer);
+            if sent == DATAGRAMS_PER_RUN {
+                // No more at this instant: due timeouts take precedence.
+                resume = now.after(Duration::from_nanos(1));
+                break;
+            }
+        }
+        self.publishing
+            .flow_controllers
+            .resume_at(resume, controller);
     }
 }
 

@@ -17,12 +17,37 @@ use crate::core::Core;
 use crate::core::matching::EndpointSpec;
 use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
 use crate::endpoints::writer::WriterEndpoint;
+use crate::graph::Graph;
 use crate::graph::{ANNOUNCE_DELAY, DISCOVERY_TOPIC, NodeKey, warn_duplicate_name};
 use crate::names::node_path;
 use crate::node_list::GidLayout;
 use crate::outbound::OutboundMessage;
 use crate::sample::{SampleBody, SharedValue};
 use crate::scheduler::timeout_queue::TimeoutOwner;
+
+impl Graph {
+    /// Whether this writer of node lists may match a reader now, and in which form.
+    /// `None` while the layout of the reader's participant is unknown, and if the reader
+    /// is matched.
+    pub(crate) fn node_list_form(
+        &self,
+        writer: &WriterEndpoint,
+        reader: &EndpointData,
+        vendor: VendorId,
+    ) -> Option<Option<PayloadForm>> {
+        if writer.is_matched_with(reader.guid) {
+            return None;
+        }
+        let layout = self.layout_for(reader, vendor);
+        if layout.is_none() {
+            tracing::debug!(
+                reader = %reader.guid,
+                "no type hash: node lists go to it after the first one of its participant"
+            );
+        }
+        layout.map(GidLayout::payload_form)
+    }
+}
 
 impl Core {
     /// Creates the endpoints of `ros_discovery_info`.
@@ -127,7 +152,7 @@ impl Core {
     pub(crate) fn handle_graph_samples(&self, reader: &ReaderEndpoint) {
         let mut any = false;
         let mut senders = Vec::new();
-        while let Some(item) = self.take(reader) {
+        while let Some(item) = self.taking.take(reader) {
             let SampleBody::Serialized(payload) = item.body else {
                 continue;
             };
@@ -147,7 +172,9 @@ impl Core {
                     any |= outcome.is_accepted;
                     senders.extend(outcome.releases_readers.then_some(sender));
                 }
-                Err(error) => self.note_undecodable(reader, item.meta.publisher, &error),
+                Err(error) => self
+                    .taking
+                    .note_undecodable(reader, item.meta.publisher, &error),
             }
         }
         if !senders.is_empty() {
@@ -169,28 +196,6 @@ impl Core {
         }
         drop(participant);
         self.serve_participant(self.platform.now());
-    }
-
-    /// Whether this writer of node lists may match a reader now, and in which form.
-    /// `None` while the layout of the reader's participant is unknown, and if the reader
-    /// is matched.
-    pub(crate) fn node_list_form(
-        &self,
-        writer: &WriterEndpoint,
-        reader: &EndpointData,
-        vendor: VendorId,
-    ) -> Option<Option<PayloadForm>> {
-        if writer.is_matched_with(reader.guid) {
-            return None;
-        }
-        let layout = self.graph.layout_for(reader, vendor);
-        if layout.is_none() {
-            tracing::debug!(
-                reader = %reader.guid,
-                "no type hash: node lists go to it after the first one of its participant"
-            );
-        }
-        layout.map(GidLayout::payload_form)
     }
 }
 

@@ -10,6 +10,24 @@ use crate::endpoints::instance_end::{InstanceEndMessage, no_key};
 use crate::endpoints::writer::WriterEndpoint;
 use crate::error::PublishError;
 
+impl WriterEndpoint {
+    /// Registers an instance without publishing anything. Never blocks.
+    ///
+    /// # Errors
+    /// [`PublishError::NoKey`], [`PublishError::TooManyInstances`].
+    pub fn register_instance(&self, identity: InstanceIdentity) -> Result<(), PublishError> {
+        if !self.is_keyed {
+            return Err(no_key(self));
+        }
+        let kind = ChangeKind::Alive;
+        let keyed = self.register(&mut InstanceEndMessage { kind, identity })?;
+        if let Some(instances) = &mut self.state.lock().instances {
+            instances.keep(&keyed);
+        }
+        Ok(())
+    }
+}
+
 impl Core {
     /// Publishes the end of an instance. Blocks as [`Core::publish`] does.
     ///
@@ -33,26 +51,6 @@ impl Core {
         };
         self.publish(writer, &mut InstanceEndMessage { kind, identity }, source)
             .map(drop)
-    }
-
-    /// Registers an instance without publishing anything. Never blocks.
-    ///
-    /// # Errors
-    /// [`PublishError::NoKey`], [`PublishError::TooManyInstances`].
-    pub fn register_instance(
-        &self,
-        writer: &WriterEndpoint,
-        identity: InstanceIdentity,
-    ) -> Result<(), PublishError> {
-        if !writer.is_keyed {
-            return Err(no_key(writer));
-        }
-        let kind = ChangeKind::Alive;
-        let keyed = writer.register(&mut InstanceEndMessage { kind, identity })?;
-        if let Some(instances) = &mut writer.state.lock().instances {
-            instances.keep(&keyed);
-        }
-        Ok(())
     }
 
     /// Disposes of all instances of a publisher that is being removed, if its QoS

@@ -9,7 +9,9 @@ use pteros_rtps::participant::{PathInfo, PathReason};
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::core::SocketReport;
 use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::transport::rtps::RtpsTransport;
 
 /// Pause between two lists of interfaces. One change of the network causes several
 /// notices.
@@ -22,13 +24,46 @@ const MOVE_REPEATED: Duration = Duration::from_secs(5);
 /// Moves that were logged last.
 const MOVES_MAX: usize = 64;
 
-impl Core {
+impl RtpsTransport {
     /// Addresses of the context's sockets, one per interface. Datagrams of all its
     /// endpoints are sent and received there.
     pub fn unicast_locators(&self) -> Vec<Locator> {
-        self.participant().lock().data().default_unicast.clone()
+        self.participant.lock().data().default_unicast.clone()
     }
+}
 
+impl SocketReport {
+    /// Logs that traffic to a host has moved, once for all its participants.
+    pub(crate) fn tell_move(&self, now: Instant, from: [u8; 4], to: [u8; 4], reason: PathReason) {
+        let mut told = self.told_moves.lock();
+        told.retain(|(.., at)| now.since(*at) < MOVE_REPEATED);
+        if told.iter().any(|(f, t, _)| *f == from && *t == to) {
+            return;
+        }
+        if told.len() < MOVES_MAX {
+            told.push((from, to, now));
+        }
+        drop(told);
+        let text = |ip: [u8; 4]| std::net::Ipv4Addr::from(ip);
+        let (from, to) = (text(from), text(to));
+        match reason {
+            PathReason::LinkDown => tracing::warn!(
+                "traffic to {from} goes to {to}, another address of the same participant: our link to {from} is down"
+            ),
+            PathReason::AddressGone => tracing::warn!(
+                "traffic to {from} goes to {to}: the participant no longer has the address {from}"
+            ),
+            PathReason::Silent => tracing::warn!(
+                "traffic to {from} goes to {to}, another address of the same participant: {from} does not answer"
+            ),
+            PathReason::Better => {
+                tracing::info!("traffic to {from} goes to {to} again: it answers");
+            }
+        }
+    }
+}
+
+impl Core {
     /// Schedules a new list of interfaces after a notice of the kernel: [`LIST_PERIOD`]
     /// after the last list, or with the next due timeouts if that has passed.
     pub(crate) fn note_interfaces_changed(&self) {
@@ -54,35 +89,6 @@ impl Core {
         }
         self.participant().lock().set_local_links(now, change.links);
         self.serve_participant(now);
-    }
-
-    /// Logs that traffic to a host has moved, once for all its participants.
-    pub(crate) fn tell_move(&self, now: Instant, from: [u8; 4], to: [u8; 4], reason: PathReason) {
-        let mut told = self.sockets.told_moves.lock();
-        told.retain(|(.., at)| now.since(*at) < MOVE_REPEATED);
-        if told.iter().any(|(f, t, _)| *f == from && *t == to) {
-            return;
-        }
-        if told.len() < MOVES_MAX {
-            told.push((from, to, now));
-        }
-        drop(told);
-        let text = |ip: [u8; 4]| std::net::Ipv4Addr::from(ip);
-        let (from, to) = (text(from), text(to));
-        match reason {
-            PathReason::LinkDown => tracing::warn!(
-                "traffic to {from} goes to {to}, another address of the same participant: our link to {from} is down"
-            ),
-            PathReason::AddressGone => tracing::warn!(
-                "traffic to {from} goes to {to}: the participant no longer has the address {from}"
-            ),
-            PathReason::Silent => tracing::warn!(
-                "traffic to {from} goes to {to}, another address of the same participant: {from} does not answer"
-            ),
-            PathReason::Better => {
-                tracing::info!("traffic to {from} goes to {to} again: it answers");
-            }
-        }
     }
 
     /// Addresses of a participant on another host: the one in use, and the evidence about

@@ -20,8 +20,8 @@ impl Core {
         reader: &Arc<ReaderEndpoint>,
     ) {
         if writer.may_match_locally(reader)
-            && !self.is_revoked(writer.guid())
-            && !self.is_revoked(reader.data.guid)
+            && !self.security.is_revoked(writer.guid())
+            && !self.security.is_revoked(reader.data.guid)
         {
             let decision = evaluate_match(&writer.announced(), &reader.announced());
             self.apply_local_match(now, writer, reader, decision);
@@ -37,7 +37,10 @@ impl Core {
         decision: MatchOutcome,
     ) {
         match decision {
-            MatchOutcome::Matched => self.intra_process.start_match(now, writer, reader),
+            MatchOutcome::Matched => self
+                .publishing
+                .intra_process
+                .start_match(now, writer, reader),
             MatchOutcome::NoCommonPartition | MatchOutcome::DifferentProtection => {}
             MatchOutcome::InconsistentType => {
                 mismatch::warn_about_types(self.prefix, &writer.data, &reader.data);

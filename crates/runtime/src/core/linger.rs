@@ -10,6 +10,7 @@ use std::sync::Arc;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::core::publish_path::PublishPath;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::scheduler::timeout_queue::TimeoutOwner;
 
@@ -17,26 +18,21 @@ use crate::scheduler::timeout_queue::TimeoutOwner;
 /// that missed the disposes then see instances without writers.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
-impl Core {
-    /// Removes a writer and informs peers and local readers.
-    ///
-    /// Closes its store, which blocks for disk I/O. A writer that has just disposed of
-    /// its instances lingers until remote readers acknowledge, at most two seconds.
-    /// Closing the context ends that.
-    pub fn remove_writer(&self, writer: &WriterEndpoint) {
-        let disposed = self.dispose_all(writer);
-        self.flush(writer);
-        let now = self.platform.now();
-        if let Some(group) = &writer.group {
-            group.remove(writer);
+impl PublishPath {
+    /// Removes a lingering writer once its last changes are acknowledged. Call
+    /// under the writer's lock.
+    pub(crate) fn finish_linger_if_acknowledged(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &WriterState,
+    ) {
+        if state.is_lingering && writer.is_fully_acknowledged(state) {
+            self.scheduler.schedule(
+                TimeoutOwner::LingeringWriter(writer.guid().entity),
+                Some(now),
+            );
         }
-        if !disposed || !self.begin_linger(now, writer) {
-            return self.finish_removal(now, writer);
-        }
-        let order = self.endpoints.begin_match();
-        self.intra_process.end_matches_of(now, writer);
-        drop(order);
-        self.scheduler.wake_waiters();
     }
 
     /// Starts the linger of a removed writer if its last changes are unacknowledged.
@@ -63,21 +59,28 @@ impl Core {
         }
         state.is_lingering
     }
+}
 
-    /// Removes a lingering writer once its last changes are acknowledged. Call
-    /// under the writer's lock.
-    pub(crate) fn finish_linger_if_acknowledged(
-        &self,
-        now: Instant,
-        writer: &WriterEndpoint,
-        state: &WriterState,
-    ) {
-        if state.is_lingering && writer.is_fully_acknowledged(state) {
-            self.scheduler.schedule(
-                TimeoutOwner::LingeringWriter(writer.guid().entity),
-                Some(now),
-            );
+impl Core {
+    /// Removes a writer and informs peers and local readers.
+    ///
+    /// Closes its store, which blocks for disk I/O. A writer that has just disposed of
+    /// its instances lingers until remote readers acknowledge, at most two seconds.
+    /// Closing the context ends that.
+    pub fn remove_writer(&self, writer: &WriterEndpoint) {
+        let disposed = self.dispose_all(writer);
+        self.flush(writer);
+        let now = self.platform.now();
+        if let Some(group) = &writer.group {
+            group.remove(writer);
         }
+        if !disposed || !self.publishing.begin_linger(now, writer) {
+            return self.finish_removal(now, writer);
+        }
+        let order = self.endpoints.begin_match();
+        self.publishing.intra_process.end_matches_of(now, writer);
+        drop(order);
+        self.scheduler.wake_waiters();
     }
 
     /// Removes a lingering writer.
@@ -91,16 +94,16 @@ impl Core {
         let guid = writer.guid();
         let order = self.endpoints.begin_match();
         self.endpoints.write().writers.remove(&guid.entity);
-        self.leave_flow_controller(writer);
-        self.intra_process.end_matches_of(now, writer);
+        self.publishing.leave_flow_controller(writer);
+        self.publishing.intra_process.end_matches_of(now, writer);
         self.scheduler.remove(TimeoutOwner::Writer(guid.entity));
         self.scheduler
             .remove(TimeoutOwner::LingeringWriter(guid.entity));
-        self.withdraw_endpoint(now, guid);
+        self.transports.withdraw_endpoint(now, guid);
         drop(order);
         self.serve_participant(now);
         // Its last changes were delivered.
-        self.forget_endpoint(guid);
+        self.security.forget_endpoint(guid);
         self.scheduler.wake_waiters();
         writer.close_store();
     }

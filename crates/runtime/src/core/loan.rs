@@ -58,7 +58,7 @@ impl Core {
             )
         {
             // Samples that were received but not acknowledged yet hold chunks.
-            self.request_acknowledgement(writer);
+            self.publishing.request_acknowledgement(writer);
             self.wait_until(start.after(budget), || {
                 chunk_result = shm.chunk(bytes);
                 // If no connected reader is left, no chunk is needed either.

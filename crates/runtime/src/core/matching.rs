@@ -39,6 +39,7 @@ use crate::qos::DataLifecycle;
 use crate::sample::samples_max;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::send::flow_controller::{FlowController, FlowMembership};
+use crate::transport::rtps::RtpsTransport;
 use crate::transport::{Transport, TransportEvent};
 use crate::user_data::NO_ENTRIES;
 
@@ -75,6 +76,14 @@ pub struct EndpointSpec {
     pub content_filter: Option<FilterSpec>,
 }
 
+impl RtpsTransport {
+    /// Whether both sides know of the match before either sends: the discovery log
+    /// of a same-host peer is read before any message of it.
+    fn is_mutually_known(&self, remote: Guid) -> bool {
+        self.participant.lock().is_same_host_peer(remote.prefix)
+    }
+}
+
 impl Core {
     /// Creates a writer, announces it and matches it with local readers.
     ///
@@ -108,7 +117,7 @@ impl Core {
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1];
         }
-        self.check_endpoint_permission(&mut data)?;
+        self.security.check_endpoint_permission(&mut data)?;
         let membership = flow.map(|(controller, priority)| FlowMembership {
             controller,
             priority: priority.unwrap_or(data.qos.transport_priority),
@@ -173,14 +182,14 @@ impl Core {
         for reader in &local {
             self.match_local(now, &writer, reader);
         }
-        self.announce_endpoint(now, &data);
+        self.transports.announce_endpoint(now, &data);
         drop(order);
         self.serve_participant(now);
         if has_manual_lease(&writer.data.qos) {
             // Alive from its creation; after that it must assert liveliness.
             writer.state.lock().machine.assert_liveliness(now);
         }
-        self.serve_writer(now, &writer);
+        self.publishing.serve_writer(now, &writer);
         self.scheduler.wake_waiters();
         Ok(writer)
     }
@@ -241,9 +250,10 @@ impl Core {
         if let Some(group) = &group {
             data.qos.presentation = group.presentation();
         }
-        self.check_endpoint_permission(&mut data)?;
+        self.security.check_endpoint_permission(&mut data)?;
         if content_filter.is_some() {
-            self.note_content_filter(guid, content_filter.as_ref());
+            self.transports
+                .note_content_filter(guid, content_filter.as_ref());
         }
         let machine = Reader::new(ReaderConfig {
             content_filter,
@@ -287,7 +297,7 @@ impl Core {
         for writer in &local {
             self.match_local(now, writer, &reader);
         }
-        self.announce_endpoint(now, &reader.announced());
+        self.transports.announce_endpoint(now, &reader.announced());
         drop(order);
         self.serve_participant(now);
         self.scheduler.wake_waiters();
@@ -309,14 +319,14 @@ impl Core {
             table.writers.values().cloned().collect()
         };
         for writer in writers {
-            self.intra_process.remove_route(&writer, reader);
+            self.publishing.intra_process.remove_route(&writer, reader);
         }
         if let Some(member) = &reader.group {
             member.group.remove_reader(now, member.index);
         }
         self.scheduler.remove(TimeoutOwner::Reader(guid.entity));
-        self.withdraw_endpoint(now, guid);
-        self.forget_endpoint(guid);
+        self.transports.withdraw_endpoint(now, guid);
+        self.security.forget_endpoint(guid);
         drop(order);
         self.serve_participant(now);
         self.scheduler.wake_waiters();
@@ -340,7 +350,10 @@ impl Core {
             qos.user_data = NO_ENTRIES.to_vec();
         }
         EndpointData {
-            type_information: self.type_information(&spec.message_type, &spec.type_name),
+            type_information: self
+                .transports
+                .rtps
+                .type_information(&spec.message_type, &spec.type_name),
             ..EndpointData::new(guid, &spec.topic, &spec.type_name, qos)
         }
     }
@@ -357,7 +370,7 @@ impl Core {
             self.transports.rtps.poll(now, &mut events);
             let participant = self.participant().lock();
             let refuses_writers = participant.endpoints().has_refused_writers();
-            if let Some(security) = &self.security {
+            if let Some(security) = &self.security.0 {
                 security.set_unvalidated_count(participant.unvalidated_count());
             }
             drop(participant);
@@ -400,13 +413,16 @@ impl Core {
                 route,
                 vendor,
             } => {
-                if !self.is_match_ready(now, local, &remote, &route, vendor) {
+                if !self
+                    .security
+                    .is_match_ready(now, local, &remote, &route, vendor)
+                {
                     return;
                 }
                 self.apply_match(now, local, &remote, route, vendor);
             }
             ParticipantEvent::Unmatched { local, remote } => {
-                if self.remove_match(local, remote) {
+                if self.security.remove_match(local, remote) {
                     self.apply_unmatch(now, local, remote);
                 }
             }
@@ -437,9 +453,9 @@ impl Core {
             }
             ParticipantEvent::PathChanged {
                 from, to, reason, ..
-            } => self.tell_move(now, from, to, reason),
+            } => self.sockets.tell_move(now, from, to, reason),
             ParticipantEvent::EndpointChanged { remote, route } => {
-                self.tell_refused(&remote);
+                self.endpoints.tell_refused(&remote);
                 self.apply_route(now, &remote, &route);
             }
             ParticipantEvent::ParticipantLost { prefix, reason } => {
@@ -523,7 +539,7 @@ impl Core {
         }
         if let Some(writer) = self.endpoints.writer(local.entity) {
             let payload_form = if remote.topic == DISCOVERY_TOPIC {
-                let Some(form) = self.node_list_form(&writer, remote, vendor) else {
+                let Some(form) = self.graph.node_list_form(&writer, remote, vendor) else {
                     return;
                 };
                 form
@@ -539,12 +555,12 @@ impl Core {
                 content_filter: writer.filter_of(remote),
                 payload_form,
             };
-            let is_mutually_known = self.is_mutually_known(remote.guid);
+            let is_mutually_known = self.transports.rtps.is_mutually_known(remote.guid);
             let prefix = remote.guid.prefix;
             let window = self.participant().lock().retransmission_window(prefix);
             let is_on_demand = self.shm_connections.is_on_demand(prefix);
             let mut state = writer.state.lock();
-            self.write_deferred(now, &writer, &mut state);
+            self.publishing.write_deferred(now, &writer, &mut state);
             writer.serialize_pending(&mut state);
             state.machine.match_reader(now, proxy);
             state
@@ -562,7 +578,7 @@ impl Core {
             }
             writer.note_remote(1);
             drop(state);
-            self.serve_writer(now, &writer);
+            self.publishing.serve_writer(now, &writer);
             writer.events.note_matched(remote.guid, 1);
             mismatch::warn_about_definitions(self.prefix, &writer.data, remote);
         } else if let Some(reader) = self.endpoints.reader(local.entity) {
@@ -575,7 +591,7 @@ impl Core {
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
             reader.note_durable(remote.guid, &remote.qos);
             self.add_remote_set_writer(&reader, remote, vendor);
-            let is_mutually_known = self.is_mutually_known(remote.guid);
+            let is_mutually_known = self.transports.rtps.is_mutually_known(remote.guid);
             let account = self.participant().lock().memory_account(remote.guid.prefix);
             let mut machine = reader.machine.lock();
             machine.match_writer(now, proxy);
@@ -598,12 +614,6 @@ impl Core {
         }
     }
 
-    /// Whether both sides know of the match before either sends: the discovery log
-    /// of a same-host peer is read before any message of it.
-    fn is_mutually_known(&self, remote: Guid) -> bool {
-        self.participant().lock().is_same_host_peer(remote.prefix)
-    }
-
     pub(crate) fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
         if let Some(writer) = self.endpoints.writer(local.entity) {
             if writer.data.topic == DISCOVERY_TOPIC && !writer.is_matched_with(remote) {
@@ -615,7 +625,7 @@ impl Core {
             writer.update_connected_count(&state.machine);
             drop(state);
             writer.note_remote(-1);
-            self.serve_writer(now, &writer);
+            self.publishing.serve_writer(now, &writer);
             writer.events.note_matched(remote, -1);
         } else if let Some(reader) = self.endpoints.reader(local.entity) {
             let mut table = self.endpoints.write();
@@ -689,7 +699,7 @@ impl Core {
                 }
                 drop(state);
                 // A new destination owes GAPs and heartbeats of the old one.
-                self.serve_writer(now, &writer);
+                self.publishing.serve_writer(now, &writer);
             }
         } else if let Some(readers) = self.endpoints.read().readers_of_writer.get(&remote.guid) {
             for reader in readers {

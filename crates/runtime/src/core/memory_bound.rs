@@ -4,7 +4,30 @@
 //! (invariant).
 
 use crate::core::Core;
+use crate::endpoints::Endpoints;
+use crate::transport::rtps::RtpsTransport;
 use pteros_rtps::participant::ReceiveMemoryUse;
+
+impl RtpsTransport {
+    /// The receive memory that remote participants fill, and its limits. Counts all
+    /// participants: for diagnostics. Locks the participant.
+    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
+        self.participant.lock().receive_memory_use()
+    }
+}
+
+impl Endpoints {
+    /// Bytes of payload that they may hold at most, with the present endpoints and
+    /// matches.
+    pub fn worst_case_bytes(&self) -> usize {
+        let table = self.read();
+        let writers = table.writers.values();
+        let writers = writers.map(|w| w.state.lock().machine.worst_case_bytes());
+        let readers = table.readers.values();
+        let readers = readers.map(|r| r.machine.lock().worst_case_bytes());
+        writers.chain(readers).fold(0, usize::saturating_add)
+    }
+}
 
 impl Core {
     /// Bytes of payload that its protocol machines hold.
@@ -15,23 +38,6 @@ impl Core {
         let readers = table.readers.values();
         let readers = readers.map(|r| r.machine.lock().memory_bytes());
         writers.chain(readers).fold(0, usize::saturating_add)
-    }
-
-    /// Bytes of payload that they may hold at most, with the present endpoints and
-    /// matches.
-    pub fn worst_case_bytes(&self) -> usize {
-        let table = self.endpoints.read();
-        let writers = table.writers.values();
-        let writers = writers.map(|w| w.state.lock().machine.worst_case_bytes());
-        let readers = table.readers.values();
-        let readers = readers.map(|r| r.machine.lock().worst_case_bytes());
-        writers.chain(readers).fold(0, usize::saturating_add)
-    }
-
-    /// The receive memory that remote participants fill, and its limits. Counts all
-    /// participants: for diagnostics. Locks the participant.
-    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
-        self.participant().lock().receive_memory_use()
     }
 
     /// The queue or table that has outgrown its limit. `None`, unless there is a
@@ -56,7 +62,7 @@ impl Core {
             }
         }
         drop(table);
-        let used = self.receive_memory_use();
+        let used = self.transports.rtps.receive_memory_use();
         let largest = used.largest.map_or(0, |of| of.reserved);
         for (held, limit, whose) in [
             (used.reserved, used.limit, "all participants"),

@@ -33,6 +33,7 @@ mod memory_bound;
 pub(crate) mod peers;
 mod prefault;
 mod publish;
+pub(crate) mod publish_path;
 mod publisher_group;
 mod rate_limiter;
 mod security;
@@ -40,6 +41,7 @@ mod source_check;
 mod stalled_readers;
 mod subscription_group;
 pub(crate) mod table_fill;
+pub(crate) mod take_path;
 mod trace_writing;
 mod traced_publish;
 mod transport;
@@ -56,6 +58,9 @@ use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::descriptor_check::DescriptorCheck;
+use crate::core::publish_path::PublishPath;
+use crate::core::security::SecurityHooks;
+use crate::core::take_path::TakePath;
 use crate::endpoints::Endpoints;
 use crate::endpoints::durable_store::StoreOptions;
 use crate::endpoints::intra_process::IntraProcess;
@@ -73,7 +78,7 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::background_io::BackgroundIo;
 use crate::scheduler::ready_queue::ReadyQueue;
 use crate::scheduler::timeout_queue::TimeoutOwner;
-use crate::security::{Credentials, Security, SecurityOptions, SecurityParts};
+use crate::security::{Credentials, SecurityOptions, SecurityParts};
 use crate::send::SendPath;
 use crate::send::datagram_protection::{CryptoTransform, peer_authenticator};
 use crate::send::deferred::DeferredSends;
@@ -240,7 +245,8 @@ pub struct Core {
     /// RTPS, and the transports that were added to it.
     pub(crate) transports: Arc<Transports>,
     pub(crate) endpoints: Endpoints,
-    pub(crate) intra_process: IntraProcess,
+    pub(crate) publishing: PublishPath,
+    pub(crate) taking: TakePath,
     pub(crate) scheduler: Arc<Scheduler>,
     driver: Mutex<DriverState, rank::Driver>,
     /// A queue that never has work, for polls that serve no executor.
@@ -253,9 +259,8 @@ pub struct Core {
     pub(crate) send: Arc<SendPath>,
     /// Remote sends that are deferred until waiting callbacks have run.
     deferred: DeferredSends,
-    flow_controllers: FlowControllers,
     pub(crate) same_host: SameHostPeers,
-    pub(crate) security: Option<Box<Security>>,
+    pub(crate) security: SecurityHooks,
     pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) descriptor_check: DescriptorCheck,
 }
@@ -351,9 +356,23 @@ impl Core {
                     graph.clone(),
                     scheduler.clone(),
                 ),
-                intra_process: IntraProcess {
+                publishing: PublishPath {
+                    intra_process: IntraProcess {
+                        platform: platform.clone(),
+                        scheduler: scheduler.clone(),
+                    },
+                    flow_controllers: FlowControllers::new(
+                        &options.flow_controllers,
+                        scheduler.clone(),
+                    ),
                     platform: platform.clone(),
                     scheduler: scheduler.clone(),
+                    send: send.clone(),
+                },
+                taking: TakePath {
+                    platform: platform.clone(),
+                    scheduler: scheduler.clone(),
+                    send: send.clone(),
                 },
                 platform,
                 datagrams,
@@ -366,12 +385,8 @@ impl Core {
                 received: ReceiveCounters::default(),
                 send,
                 deferred: DeferredSends::default(),
-                flow_controllers: FlowControllers::new(
-                    &options.flow_controllers,
-                    scheduler.clone(),
-                ),
                 scheduler,
-                security: security.map(Box::new),
+                security: SecurityHooks(security.map(Box::new)),
                 tracer,
                 descriptor_check: DescriptorCheck::default(),
                 options,
@@ -416,6 +431,31 @@ impl Core {
     /// Hints for the operator about the sockets, such as clamped buffers.
     pub fn advice(&self) -> &[String] {
         &self.sockets.advice
+    }
+
+    /// RTPS, and the transports beside it.
+    pub fn transports(&self) -> &Transports {
+        &self.transports
+    }
+
+    /// Diagnostics of the participant.
+    pub fn rtps(&self) -> &RtpsTransport {
+        &self.transports.rtps
+    }
+
+    /// The writers' side: from written samples to datagrams.
+    pub fn publishing(&self) -> &PublishPath {
+        &self.publishing
+    }
+
+    /// The readers' side: from received samples to the user.
+    pub fn taking(&self) -> &TakePath {
+        &self.taking
+    }
+
+    /// What security has decided.
+    pub fn security(&self) -> &SecurityHooks {
+        &self.security
     }
 
     /// The graph cache: the known nodes and endpoints.
@@ -524,7 +564,7 @@ impl UndrivenContext for Core {
     }
 
     fn memory_bytes(&self) -> (usize, usize) {
-        (Self::memory_bytes(self), self.worst_case_bytes())
+        (Self::memory_bytes(self), self.endpoints.worst_case_bytes())
     }
 
     fn exceeded_limit(&self) -> Option<String> {

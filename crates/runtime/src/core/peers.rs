@@ -11,9 +11,12 @@ use pteros_rtps::locator::Locator;
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::endpoints::Endpoints;
 use crate::sample::DeliveryPath;
 use crate::shm_connections::PeerDelivery;
 use crate::shm_transport::{ConnectionCounts, ConnectionTotals};
+use crate::transport::rtps::RtpsTransport;
+use crate::transport::transports::Transports;
 
 /// Number of 16 KiB parts of a log read before its owner's next message: all of a log of
 /// usual size.
@@ -64,27 +67,66 @@ impl fmt::Display for SilentParticipant {
     }
 }
 
-impl Core {
+impl Transports {
+    /// Path by a transport beside RTPS to a remote endpoint, or to any endpoint of a
+    /// participant. RTPS takes precedence: other transports list nothing that it reaches.
+    pub fn other_transport_to(&self, endpoint: Guid) -> Option<DeliveryPath> {
+        let mut added = self.added().iter();
+        let found = added.find(|transport| {
+            if endpoint.entity != EntityId::PARTICIPANT {
+                return transport.with_endpoint(endpoint, &mut |_| ());
+            }
+            let mut any = false;
+            transport.for_each_endpoint(&mut |known| any |= known.guid().prefix == endpoint.prefix);
+            any
+        });
+        found.map(|transport| transport.carrier().into())
+    }
+
+    /// The transports beside RTPS that cannot carry such an endpoint, each with the reason.
+    pub fn transports_without(&self, endpoint: &EndpointData) -> Vec<(String, &'static str)> {
+        let added = self.added().iter();
+        let lacking = added.filter_map(|transport| {
+            Some((transport.name().to_owned(), transport.lacks(endpoint)?))
+        });
+        lacking.collect()
+    }
+}
+
+impl RtpsTransport {
     /// Participants that have announced themselves for some seconds without answering.
     /// For diagnostics. Locks the participant.
     pub fn silent_participants(&self) -> Vec<SilentParticipant> {
-        let participant = self.participant().lock();
+        let participant = self.participant.lock();
         let silent = participant.silent_participants();
         silent.map(|data| SilentParticipant::new(data)).collect()
     }
 
     /// The number of participants that announced themselves and have not answered yet.
     pub fn unvalidated_participants(&self) -> usize {
-        self.participant().lock().unvalidated_count()
+        self.participant.lock().unvalidated_count()
     }
+}
 
+impl Endpoints {
+    fn totals_of(&self, counts: &ConnectionCounts) -> ConnectionTotals {
+        let table = self.read();
+        let readers = table.readers.values();
+        ConnectionTotals {
+            samples_lost: readers.map(|reader| reader.told_losses()).sum(),
+            ..ConnectionTotals::from(counts)
+        }
+    }
+}
+
+impl Core {
     /// Reads the logs of same-host peers.
     pub(crate) fn poll_same_host_peers(&self, now: Instant) {
         let totals = || {
             self.shm_connections
                 .counts()
                 .as_ref()
-                .map(|counts| self.totals_of(counts))
+                .map(|counts| self.endpoints.totals_of(counts))
         };
         self.same_host.poll(now, totals);
         if self.datagrams.discovery_log().is_some() {
@@ -129,7 +171,7 @@ impl Core {
     /// How samples travel between this context and the participant of an endpoint,
     /// including this participant, and why not by shared memory.
     pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
-        match self.other_transport_to(endpoint) {
+        match self.transports.other_transport_to(endpoint) {
             Some(path) => PeerDelivery {
                 path,
                 reason: Some("RTPS does not reach it".into()),
@@ -138,47 +180,14 @@ impl Core {
         }
     }
 
-    /// Path by a transport beside RTPS to a remote endpoint, or to any endpoint of a
-    /// participant. RTPS takes precedence: other transports list nothing that it reaches.
-    pub fn other_transport_to(&self, endpoint: Guid) -> Option<DeliveryPath> {
-        let mut added = self.transports.added().iter();
-        let found = added.find(|transport| {
-            if endpoint.entity != EntityId::PARTICIPANT {
-                return transport.with_endpoint(endpoint, &mut |_| ());
-            }
-            let mut any = false;
-            transport.for_each_endpoint(&mut |known| any |= known.guid().prefix == endpoint.prefix);
-            any
-        });
-        found.map(|transport| transport.carrier().into())
-    }
-
-    /// The transports beside RTPS that cannot carry such an endpoint, each with the reason.
-    pub fn transports_without(&self, endpoint: &EndpointData) -> Vec<(String, &'static str)> {
-        let added = self.transports.added().iter();
-        let lacking = added.filter_map(|transport| {
-            Some((transport.name().to_owned(), transport.lacks(endpoint)?))
-        });
-        lacking.collect()
-    }
-
     /// Why two other participants do not share memory, according to their announcements;
     /// `None` if they should.
     pub fn why_no_shared_memory(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
-        let security = self.security.as_ref();
+        let security = self.security.0.as_ref();
         if security.is_some_and(|security| security.are_in_different_enclaves(one, other)) {
             return Some("they run with different enclaves".into());
         }
         self.shm_connections.why_not_between(one, other)
-    }
-
-    fn totals_of(&self, counts: &ConnectionCounts) -> ConnectionTotals {
-        let table = self.endpoints.read();
-        let readers = table.readers.values();
-        ConnectionTotals {
-            samples_lost: readers.map(|reader| reader.told_losses()).sum(),
-            ..ConnectionTotals::from(counts)
-        }
     }
 
     /// The connection totals that a same-host peer publishes; `None` for other
@@ -186,7 +195,9 @@ impl Core {
     pub fn connection_totals(&self, peer: GuidPrefix) -> Option<ConnectionTotals> {
         if peer == self.prefix {
             let counts = self.connection_counts();
-            return counts.as_ref().map(|counts| self.totals_of(counts));
+            return counts
+                .as_ref()
+                .map(|counts| self.endpoints.totals_of(counts));
         }
         let totals = self.datagrams.discovery_log()?.totals(peer.0)?;
         Some(ConnectionTotals::from_words(totals))

@@ -11,6 +11,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
 
 use crate::core::Core;
+use crate::core::publish_path::PublishPath;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::shm_transport::{Chunk, ShmTransport};
 
@@ -26,6 +27,22 @@ const KEPT_MIN: usize = 2;
 
 /// The cost of faulting in and writing fresh memory, in bytes per nanosecond.
 const BYTES_PER_NANOSECOND: usize = 4;
+
+impl PublishPath {
+    /// Prefaults memory for one more message of this size, for a publisher that
+    /// keeps them all. The next message then has no page faults.
+    pub(crate) fn prefault_next(&self, writer: &WriterEndpoint, bytes: usize) {
+        if bytes < LARGE_BYTES || !keeps_memory(&writer.data.qos) || writer.connected_count() == 0 {
+            return;
+        }
+        let Some(shm) = self.send.shm() else {
+            return;
+        };
+        if writer.state.lock().machine.cached_samples() >= KEPT_MIN {
+            shm.prefault(bytes);
+        }
+    }
+}
 
 impl Core {
     /// A chunk that was used before, for a publisher with chunks in flight that readers
@@ -52,20 +69,6 @@ impl Core {
             });
         }
         chunk
-    }
-
-    /// Prefaults memory for one more message of this size, for a publisher that
-    /// keeps them all. The next message then has no page faults.
-    pub(crate) fn prefault_next(&self, writer: &WriterEndpoint, bytes: usize) {
-        if bytes < LARGE_BYTES || !keeps_memory(&writer.data.qos) || writer.connected_count() == 0 {
-            return;
-        }
-        let Some(shm) = self.shm_connections.get() else {
-            return;
-        };
-        if writer.state.lock().machine.cached_samples() >= KEPT_MIN {
-            shm.prefault(bytes);
-        }
     }
 }
 

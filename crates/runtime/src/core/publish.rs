@@ -14,6 +14,7 @@ use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
 use crate::core::Core;
+use crate::core::publish_path::PublishPath;
 use crate::endpoints::intra_process::WrittenSample;
 use crate::endpoints::local_route::has_manual_lease;
 use crate::endpoints::publisher_group::GroupWriteGuard;
@@ -24,6 +25,7 @@ use crate::instance::SampleInstance;
 use crate::lock::{MutexGuard, rank};
 use crate::outbound::OutboundMessage;
 use crate::sample::{DeliveryPath, SampleBody, SampleMeta};
+use crate::scheduler::Scheduler;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::send::back_pressure::{BlockingBudget, next_send_retry};
 
@@ -47,6 +49,213 @@ struct RemoteWrite<'a> {
 struct WriteLocks<'a> {
     state: MutexGuard<'a, WriterState, rank::WriterState>,
     group: Option<GroupWriteGuard<'a>>,
+}
+
+impl PublishPath {
+    /// Writes a sample if the history accepts it, before local readers get it.
+    fn try_write_sample(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        message: &mut dyn OutboundMessage,
+        locks: WriteLocks<'_>,
+        write: RemoteWrite<'_>,
+        payload: &Bytes,
+    ) -> Option<i64> {
+        let WriteLocks {
+            mut state,
+            mut group,
+        } = locks;
+        let mark = group.as_ref().and_then(|guard| guard.coherent_mark(&state));
+        let meta = sample_meta(writer, &mut state, write.source);
+        let sample = WrittenSample {
+            meta,
+            instance: write.instance,
+            mark,
+        };
+        let new = new_change(message, Some(payload), write.bytes, &sample);
+        let sequence = state.machine.write(now, new).ok()?;
+        if let Some(guard) = &mut group {
+            guard.commit(&mut state, sequence);
+        }
+        self.intra_process
+            .deliver(now, writer, &mut state, message, &sample);
+        let payload = Some(payload.clone());
+        let locks = WriteLocks { state, group };
+        self.keep_and_send(now, writer, message, locks, sample, payload);
+        Some(meta.sequence)
+    }
+
+    /// Stores a written sample for late joiners and sends it.
+    fn keep_and_send(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        message: &mut dyn OutboundMessage,
+        locks: WriteLocks<'_>,
+        sample: WrittenSample<'_>,
+        payload: Option<Bytes>,
+    ) {
+        let WriteLocks { mut state, group } = locks;
+        let instance = sample.instance;
+        let has_transport_routes = !state.transports.is_empty();
+        if has_transport_routes && let Some(payload) = &payload {
+            let change = cache_change(message, payload, &sample);
+            state.transports.write(now, &change, message.directed_to());
+        }
+        keep_for_late_joiners(&mut state, now, writer, message, payload, sample);
+        state.note_written(now, message.kind(), instance);
+        end_group_write(&self.scheduler, now, writer, group);
+        if has_nothing_to_send(writer, &state) {
+            self.schedule_unsent(writer, state);
+        } else {
+            self.send_new(writer, state, now);
+        }
+        if has_transport_routes {
+            self.flush_transports(now, writer);
+        }
+    }
+
+    /// Schedules the timeouts of a writer that sends nothing: LIFESPAN, DEADLINE, a
+    /// lease.
+    fn schedule_unsent(
+        &self,
+        writer: &WriterEndpoint,
+        mut state: MutexGuard<'_, WriterState, rank::WriterState>,
+    ) {
+        state.resumes_at = None;
+        if state.next_timeout().is_some() {
+            self.schedule_writer(writer, &state);
+        }
+    }
+
+    /// Fills datagrams under the writer's lock and sends them without it. For
+    /// publishing threads, which may block.
+    pub(crate) fn send_new(
+        &self,
+        writer: &WriterEndpoint,
+        state: MutexGuard<'_, WriterState, rank::WriterState>,
+        now: Instant,
+    ) {
+        self.send_new_within(writer, state, now, writer.blocking_budget());
+    }
+
+    /// The same, waiting for space in the socket within `budget`.
+    pub(crate) fn send_new_within(
+        &self,
+        writer: &WriterEndpoint,
+        state: MutexGuard<'_, WriterState, rank::WriterState>,
+        now: Instant,
+        budget: BlockingBudget,
+    ) {
+        if let Some(membership) = writer.flow_membership() {
+            return self.enqueue_for_flow_control(now, writer, membership, state);
+        }
+        let mut held = Some((state, now));
+        let taken = self
+            .send
+            .transmit_with_dscp(writer.code_point(), &budget, |outbox| {
+                let (mut state, now) = match held.take() {
+                    Some((mut state, now)) => {
+                        if budget.is_non_blocking() && !writer.may_send(&self.send, now, &mut state)
+                        {
+                            self.schedule_writer(writer, &state);
+                            return false;
+                        }
+                        (state, now)
+                    }
+                    None if writer.uses_socket() && !self.send.wait_for_socket_space(&budget) => {
+                        return true;
+                    }
+                    None => (writer.state.lock(), self.platform.now()),
+                };
+                let more = state.machine.poll_transmit(now, outbox);
+                // This thread sends the rest.
+                state.resumes_at = more.then_some(Instant::FAR_FUTURE);
+                // Under the lock: a later timeout must not be overwritten.
+                self.schedule_writer(writer, &state);
+                more
+            });
+        if budget.is_exhausted() {
+            self.schedule_send_retry(writer);
+        }
+        if !taken {
+            self.note_send_refused(now, writer);
+        }
+    }
+
+    /// Leaves a writer's unsent data to the driver, which retries after a short delay.
+    pub(crate) fn schedule_send_retry(&self, writer: &WriterEndpoint) {
+        let now = self.platform.now();
+        let mut state = writer.state.lock();
+        state.resumes_at = Some(next_send_retry(now));
+        self.schedule_writer(writer, &state);
+    }
+
+    pub(crate) fn schedule_writer(&self, writer: &WriterEndpoint, state: &WriterState) {
+        let next = state.next_timeout();
+        self.scheduler
+            .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
+    }
+
+    /// Notes that a shared-memory connection refused what a writer has just sent.
+    pub(crate) fn note_send_refused(&self, now: Instant, writer: &WriterEndpoint) {
+        let mut state = writer.state.lock();
+        state.machine.note_send_refused(now);
+        self.schedule_writer(writer, &state);
+    }
+
+    /// Requests missing acknowledgements at once, because a thread waits for them.
+    pub fn request_acknowledgement(&self, writer: &WriterEndpoint) {
+        let now = self.platform.now();
+        let mut state = writer.state.lock();
+        state.machine.request_acks_by(now);
+        let next = state.next_timeout();
+        self.scheduler
+            .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
+    }
+
+    /// Sends a writer's output and reports its events.
+    pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
+        if let Some(membership) = writer.flow_membership() {
+            let mut state = writer.state.lock();
+            writer.collect(&mut state.machine);
+            return self.enqueue_for_flow_control(now, writer, membership, state);
+        }
+        let budget = BlockingBudget::non_blocking();
+        let taken = self
+            .send
+            .transmit_with_dscp(writer.code_point(), &budget, |outbox| {
+                let mut state = writer.state.lock();
+                let more = writer.may_send(&self.send, now, &mut state)
+                    && state.machine.poll_transmit(now, outbox);
+                if more {
+                    self.send.recheck_socket_space();
+                }
+                writer.collect(&mut state.machine);
+                self.finish_linger_if_acknowledged(now, writer, &state);
+                let next = state.next_timeout();
+                self.scheduler
+                    .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
+                more
+            });
+        if budget.is_exhausted() {
+            self.schedule_send_retry(writer);
+        }
+        if !taken {
+            self.note_send_refused(now, writer);
+        }
+    }
+
+    fn assert_writer(&self, now: Instant, writer: &WriterEndpoint) {
+        let mut state = writer.state.lock();
+        state.machine.assert_liveliness(now);
+        state.transports.assert_writer(now, writer.guid());
+        drop(state);
+        self.count_liveliness_assertion(writer);
+        self.serve_writer(now, writer);
+        self.intra_process.assert_liveliness(now, writer);
+    }
 }
 
 impl Core {
@@ -153,7 +362,8 @@ impl Core {
             return self.publish_remotely(writer, message, request);
         }
         if !state.deferred.is_empty() {
-            self.write_deferred(self.platform.now(), writer, &mut state);
+            self.publishing
+                .write_deferred(self.platform.now(), writer, &mut state);
         }
         let mark = next_coherent_mark(&mut group, &mut state);
         let meta = sample_meta(writer, &mut state, source);
@@ -169,6 +379,7 @@ impl Core {
             mark,
         };
         if self
+            .publishing
             .intra_process
             .deliver(now, writer, &mut state, message, &sample)
         {
@@ -176,7 +387,7 @@ impl Core {
         }
         state.machine.skip_sequence_number(now);
         state.note_written(now, message.kind(), instance);
-        end_group_write(self, now, writer, group);
+        end_group_write(&self.scheduler, now, writer, group);
         if writer.has_deadline_or_lease() {
             let next = state.next_timeout();
             self.scheduler
@@ -223,7 +434,7 @@ impl Core {
         if writer.data.qos.history == History::KeepAll {
             let published = self.publish_when_accepted(writer, message, write, budget);
             if published.is_ok() {
-                self.prefault_next(writer, bytes);
+                self.publishing.prefault_next(writer, bytes);
             }
             return published;
         }
@@ -234,8 +445,8 @@ impl Core {
         while !state.deferred.is_empty() {
             // The earlier message is sent, not only written: KEEP_LAST could
             // replace it.
-            self.write_deferred(now, writer, &mut state);
-            self.send_new(writer, state, now);
+            self.publishing.write_deferred(now, writer, &mut state);
+            self.publishing.send_new(writer, state, now);
             state = writer.state.lock();
         }
         Ok(self.write_sample(now, writer, message, WriteLocks { state, group }, write))
@@ -266,7 +477,9 @@ impl Core {
                 // wait.
                 let payload: &Bytes = payload.get_or_insert_with(|| serialize(writer, message));
                 let locks = WriteLocks { state, group };
-                accepted = self.try_write_sample(now, writer, message, locks, write, payload);
+                accepted = self
+                    .publishing
+                    .try_write_sample(now, writer, message, locks, write, payload);
                 return accepted.is_some();
             }
             let blank = NewChange {
@@ -314,6 +527,7 @@ impl Core {
             mark,
         };
         let is_made = self
+            .publishing
             .intra_process
             .deliver(now, writer, &mut state, message, &sample);
         if is_made {
@@ -338,85 +552,9 @@ impl Core {
         let written = state.machine.write(now, new);
         debug_assert!(written.is_ok(), "there was space for a sample: {written:?}");
         let locks = WriteLocks { state, group };
-        self.keep_and_send(now, writer, message, locks, sample, payload);
+        self.publishing
+            .keep_and_send(now, writer, message, locks, sample, payload);
         meta.sequence
-    }
-
-    /// Writes a sample if the history accepts it, before local readers get it.
-    fn try_write_sample(
-        &self,
-        now: Instant,
-        writer: &WriterEndpoint,
-        message: &mut dyn OutboundMessage,
-        locks: WriteLocks<'_>,
-        write: RemoteWrite<'_>,
-        payload: &Bytes,
-    ) -> Option<i64> {
-        let WriteLocks {
-            mut state,
-            mut group,
-        } = locks;
-        let mark = group.as_ref().and_then(|guard| guard.coherent_mark(&state));
-        let meta = sample_meta(writer, &mut state, write.source);
-        let sample = WrittenSample {
-            meta,
-            instance: write.instance,
-            mark,
-        };
-        let new = new_change(message, Some(payload), write.bytes, &sample);
-        let sequence = state.machine.write(now, new).ok()?;
-        if let Some(guard) = &mut group {
-            guard.commit(&mut state, sequence);
-        }
-        self.intra_process
-            .deliver(now, writer, &mut state, message, &sample);
-        let payload = Some(payload.clone());
-        let locks = WriteLocks { state, group };
-        self.keep_and_send(now, writer, message, locks, sample, payload);
-        Some(meta.sequence)
-    }
-
-    /// Stores a written sample for late joiners and sends it.
-    fn keep_and_send(
-        &self,
-        now: Instant,
-        writer: &WriterEndpoint,
-        message: &mut dyn OutboundMessage,
-        locks: WriteLocks<'_>,
-        sample: WrittenSample<'_>,
-        payload: Option<Bytes>,
-    ) {
-        let WriteLocks { mut state, group } = locks;
-        let instance = sample.instance;
-        let has_transport_routes = !state.transports.is_empty();
-        if has_transport_routes && let Some(payload) = &payload {
-            let change = cache_change(message, payload, &sample);
-            state.transports.write(now, &change, message.directed_to());
-        }
-        keep_for_late_joiners(&mut state, now, writer, message, payload, sample);
-        state.note_written(now, message.kind(), instance);
-        end_group_write(self, now, writer, group);
-        if has_nothing_to_send(writer, &state) {
-            self.schedule_unsent(writer, state);
-        } else {
-            self.send_new(writer, state, now);
-        }
-        if has_transport_routes {
-            self.flush_transports(now, writer);
-        }
-    }
-
-    /// Schedules the timeouts of a writer that sends nothing: LIFESPAN, DEADLINE, a
-    /// lease.
-    fn schedule_unsent(
-        &self,
-        writer: &WriterEndpoint,
-        mut state: MutexGuard<'_, WriterState, rank::WriterState>,
-    ) {
-        state.resumes_at = None;
-        if state.next_timeout().is_some() {
-            self.schedule_writer(writer, &state);
-        }
     }
 
     /// Drives the network until `space` returns true.
@@ -440,131 +578,13 @@ impl Core {
         })
     }
 
-    /// Fills datagrams under the writer's lock and sends them without it. For
-    /// publishing threads, which may block.
-    pub(crate) fn send_new(
-        &self,
-        writer: &WriterEndpoint,
-        state: MutexGuard<'_, WriterState, rank::WriterState>,
-        now: Instant,
-    ) {
-        self.send_new_within(writer, state, now, writer.blocking_budget());
-    }
-
-    /// The same, waiting for space in the socket within `budget`.
-    pub(crate) fn send_new_within(
-        &self,
-        writer: &WriterEndpoint,
-        state: MutexGuard<'_, WriterState, rank::WriterState>,
-        now: Instant,
-        budget: BlockingBudget,
-    ) {
-        if let Some(membership) = writer.flow_membership() {
-            return self.enqueue_for_flow_control(now, writer, membership, state);
-        }
-        let mut held = Some((state, now));
-        let taken = self
-            .send
-            .transmit_with_dscp(writer.code_point(), &budget, |outbox| {
-                let (mut state, now) = match held.take() {
-                    Some((mut state, now)) => {
-                        if budget.is_non_blocking() && !writer.may_send(&self.send, now, &mut state)
-                        {
-                            self.schedule_writer(writer, &state);
-                            return false;
-                        }
-                        (state, now)
-                    }
-                    None if writer.uses_socket() && !self.send.wait_for_socket_space(&budget) => {
-                        return true;
-                    }
-                    None => (writer.state.lock(), self.platform.now()),
-                };
-                let more = state.machine.poll_transmit(now, outbox);
-                // This thread sends the rest.
-                state.resumes_at = more.then_some(Instant::FAR_FUTURE);
-                // Under the lock: a later timeout must not be overwritten.
-                self.schedule_writer(writer, &state);
-                more
-            });
-        if budget.is_exhausted() {
-            self.schedule_send_retry(writer);
-        }
-        if !taken {
-            self.note_send_refused(now, writer);
-        }
-    }
-
-    /// Leaves a writer's unsent data to the driver, which retries after a short delay.
-    pub(crate) fn schedule_send_retry(&self, writer: &WriterEndpoint) {
-        let now = self.platform.now();
-        let mut state = writer.state.lock();
-        state.resumes_at = Some(next_send_retry(now));
-        self.schedule_writer(writer, &state);
-    }
-
-    pub(crate) fn schedule_writer(&self, writer: &WriterEndpoint, state: &WriterState) {
-        let next = state.next_timeout();
-        self.scheduler
-            .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
-    }
-
-    /// Notes that a shared-memory connection refused what a writer has just sent.
-    pub(crate) fn note_send_refused(&self, now: Instant, writer: &WriterEndpoint) {
-        let mut state = writer.state.lock();
-        state.machine.note_send_refused(now);
-        self.schedule_writer(writer, &state);
-    }
-
-    /// Requests missing acknowledgements at once, because a thread waits for them.
-    pub fn request_acknowledgement(&self, writer: &WriterEndpoint) {
-        let now = self.platform.now();
-        let mut state = writer.state.lock();
-        state.machine.request_acks_by(now);
-        let next = state.next_timeout();
-        self.scheduler
-            .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
-    }
-
     /// Sends messages held back by LATENCY_BUDGET or deferred sends, or queues the writer
     /// at its flow controller.
     pub fn flush(&self, writer: &WriterEndpoint) {
         self.send_deferred();
         if writer.announced().qos.latency_budget != Duration::ZERO {
             writer.state.lock().machine.flush();
-            self.serve_writer(self.platform.now(), writer);
-        }
-    }
-
-    /// Sends a writer's output and reports its events.
-    pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        if let Some(membership) = writer.flow_membership() {
-            let mut state = writer.state.lock();
-            writer.collect(&mut state.machine);
-            return self.enqueue_for_flow_control(now, writer, membership, state);
-        }
-        let budget = BlockingBudget::non_blocking();
-        let taken = self
-            .send
-            .transmit_with_dscp(writer.code_point(), &budget, |outbox| {
-                let mut state = writer.state.lock();
-                let more = writer.may_send(&self.send, now, &mut state)
-                    && state.machine.poll_transmit(now, outbox);
-                if more {
-                    self.send.recheck_socket_space();
-                }
-                writer.collect(&mut state.machine);
-                self.finish_linger_if_acknowledged(now, writer, &state);
-                let next = state.next_timeout();
-                self.scheduler
-                    .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
-                more
-            });
-        if budget.is_exhausted() {
-            self.schedule_send_retry(writer);
-        }
-        if !taken {
-            self.note_send_refused(now, writer);
+            self.publishing.serve_writer(self.platform.now(), writer);
         }
     }
 
@@ -573,19 +593,9 @@ impl Core {
         let now = self.platform.now();
         match writer.data.qos.liveliness {
             Liveliness::Automatic => {}
-            Liveliness::ManualByTopic => self.assert_writer(now, writer),
+            Liveliness::ManualByTopic => self.publishing.assert_writer(now, writer),
             Liveliness::ManualByParticipant => self.assert_participant(now),
         }
-    }
-
-    fn assert_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        let mut state = writer.state.lock();
-        state.machine.assert_liveliness(now);
-        state.transports.assert_writer(now, writer.guid());
-        drop(state);
-        self.count_liveliness_assertion(writer);
-        self.serve_writer(now, writer);
-        self.intra_process.assert_liveliness(now, writer);
     }
 
     /// Asserts liveliness for all MANUAL_BY_PARTICIPANT writers, which one assertion
@@ -600,7 +610,7 @@ impl Core {
                 .collect()
         };
         for writer in &writers {
-            self.assert_writer(now, writer);
+            self.publishing.assert_writer(now, writer);
         }
         for transport in self.transports.iter() {
             transport.assert_liveliness(now, kind);
@@ -634,13 +644,13 @@ fn serialize(writer: &WriterEndpoint, message: &mut dyn OutboundMessage) -> Byte
 
 /// Ends the write, so that other members of the group may write.
 fn end_group_write(
-    core: &Core,
+    scheduler: &Scheduler,
     now: Instant,
     writer: &WriterEndpoint,
     guard: Option<GroupWriteGuard<'_>>,
 ) {
     if let Some(guard) = guard {
-        guard.announce_group_position(&core.scheduler, now, writer);
+        guard.announce_group_position(scheduler, now, writer);
     }
 }
 

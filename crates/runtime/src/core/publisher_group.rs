@@ -10,28 +10,26 @@ use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::qos::Presentation;
 
 use crate::core::Core;
+use crate::core::publish_path::PublishPath;
 use crate::endpoints::publisher_group::PublisherGroup;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::error::GroupError;
+use crate::graph::Graph;
 
-impl Core {
-    /// Creates a group, in which writers can then be created.
-    pub fn create_publisher_group(&self, presentation: Presentation) -> Arc<PublisherGroup> {
-        let guid = self.endpoints.new_guid(EntityId::KIND_WRITER_GROUP);
-        Arc::new(PublisherGroup::new(guid, presentation))
-    }
-
+impl Graph {
     /// The digest of the known writers of each publisher. O(all endpoints).
     pub(crate) fn known_writers(&self) -> BTreeMap<Guid, [u8; 4]> {
         let mut members = BTreeMap::<Guid, BTreeSet<EntityId>>::new();
-        for (publisher, writer) in self.graph().grouped_writers() {
+        for (publisher, writer) in self.grouped_writers() {
             members.entry(publisher).or_default().insert(writer.entity);
         }
         let all = members.into_iter();
         all.map(|(publisher, of_it)| (publisher, writer_set_digest(&of_it)))
             .collect()
     }
+}
 
+impl PublishPath {
     /// Announces the end of a writer's part of a set to all readers.
     fn write_set_end(&self, writer: &WriterEndpoint, mark: CoherentMark) {
         let now = self.platform.now();
@@ -59,6 +57,14 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Creates a group, in which writers can then be created.
+    pub fn create_publisher_group(&self, presentation: Presentation) -> Arc<PublisherGroup> {
+        let guid = self.endpoints.new_guid(EntityId::KIND_WRITER_GROUP);
+        Arc::new(PublisherGroup::new(guid, presentation))
+    }
+}
+
 impl PublisherGroup {
     /// Ends the last [`Self::begin_coherent_changes`]. The outermost end releases
     /// the set to readers.
@@ -66,6 +72,6 @@ impl PublisherGroup {
     /// # Errors
     /// [`GroupError::NotBegun`].
     pub fn end_coherent_changes(&self, core: &Core) -> Result<(), GroupError> {
-        self.end_set(|writer, mark| core.write_set_end(writer, mark))
+        self.end_set(|writer, mark| core.publishing.write_set_end(writer, mark))
     }
 }

@@ -15,7 +15,10 @@ use crate::error::EndpointError;
 use crate::platform::ReceivedDatagram;
 use crate::security::{ReadyMatch, Security};
 
-impl Core {
+/// The security of a context, if it is secured. Thread-safe.
+pub struct SecurityHooks(pub(crate) Option<Box<Security>>);
+
+impl SecurityHooks {
     /// Checks the permissions for a local endpoint and sets the protection that the
     /// governance demands. Does nothing without security.
     ///
@@ -25,7 +28,7 @@ impl Core {
         &self,
         data: &mut EndpointData,
     ) -> Result<(), EndpointError> {
-        let security = self.security.as_ref();
+        let security = self.0.as_ref();
         security.map_or(Ok(()), |security| security.check_endpoint_permission(data))
     }
 
@@ -34,20 +37,20 @@ impl Core {
     /// # Errors
     /// The rule that denies it.
     pub(crate) fn check_partition_permission(&self, data: &EndpointData) -> Result<(), String> {
-        let security = self.security.as_ref();
+        let security = self.0.as_ref();
         security.map_or(Ok(()), |security| security.check_partition_permission(data))
     }
 
     /// Whether a local endpoint may have no matches because its permission was
     /// revoked.
     pub(crate) fn is_revoked(&self, own: Guid) -> bool {
-        let security = self.security.as_ref();
+        let security = self.0.as_ref();
         security.is_some_and(|security| security.is_revoked(own))
     }
 
     /// Removes a local endpoint.
     pub(crate) fn forget_endpoint(&self, guid: Guid) {
-        if let Some(security) = &self.security {
+        if let Some(security) = &self.0 {
             security.forget_endpoint(guid);
         }
     }
@@ -62,19 +65,40 @@ impl Core {
         route: &Route,
         vendor: VendorId,
     ) -> bool {
-        let security = self.security.as_ref();
+        let security = self.0.as_ref();
         security.is_none_or(|security| security.is_match_ready(now, own, remote, route, vendor))
     }
 
     /// Removes a match. Returns true if it had been completed.
     pub(crate) fn remove_match(&self, own: Guid, remote: Guid) -> bool {
-        let security = self.security.as_ref();
+        let security = self.0.as_ref();
         security.is_none_or(|security| security.remove_match(own, remote))
     }
 
+    /// Why a compatible writer and reader are not matched: the denying rule or
+    /// different protection. As far as known here, if both are remote.
+    pub fn why_denied(&self, writer: &EndpointData, reader: &EndpointData) -> Option<String> {
+        self.0.as_ref()?.why_denied(writer, reader)
+    }
+
+    /// Why a local and a remote endpoint are not matched although compatible: the
+    /// denying rule, or missing keys.
+    pub fn why_unmatched(&self, own: Guid, remote: Guid) -> Option<String> {
+        self.0.as_ref()?.why_unmatched(own, remote)
+    }
+
+    /// Authenticated participants with the subjects of their certificates; none
+    /// without security.
+    pub fn authenticated(&self) -> Vec<(GuidPrefix, String)> {
+        let security = self.0.as_ref();
+        security.map_or_else(Vec::new, |security| security.authenticated())
+    }
+}
+
+impl Core {
     /// Handles discovery events of unauthenticated participants.
     pub(crate) fn handle_unauthenticated_event(&self, now: Instant, event: &ParticipantEvent) {
-        let Some(security) = &self.security else {
+        let Some(security) = &self.security.0 else {
             return;
         };
         security.handle_event(now, event);
@@ -99,7 +123,7 @@ impl Core {
         datagram: &[u8],
         received: &ReceivedDatagram,
     ) {
-        if let Some(security) = &self.security
+        if let Some(security) = &self.security.0
             && security.note_unprotected_datagram(now, datagram, received)
         {
             self.serve_participant(now);
@@ -108,7 +132,7 @@ impl Core {
 
     /// Handles timeouts of the handshakes.
     pub(crate) fn poll_handshakes(&self, now: Instant) {
-        if let Some(security) = &self.security
+        if let Some(security) = &self.security.0
             && security.handle_timeout(now)
         {
             self.recheck_local_endpoints(now, security);
@@ -152,7 +176,7 @@ impl Core {
                 let decision = matching::evaluate_match(&writer.announced(), &reader.announced());
                 match (pair.into_iter().any(was), pair.into_iter().any(is)) {
                     (false, true) if decision == MatchOutcome::Matched => {
-                        self.intra_process.end_match(now, writer, reader)
+                        self.publishing.intra_process.end_match(now, writer, reader)
                     }
                     (true, false) => self.apply_local_match(now, writer, reader, decision),
                     _ => {}
@@ -173,29 +197,10 @@ impl Core {
             matched.map(|(remote, _)| remote).collect()
         };
         for remote in matched {
-            if self.remove_match(own, remote) {
+            if self.security.remove_match(own, remote) {
                 self.apply_unmatch(now, own, remote);
             }
             security.note_revoked(own, remote, why);
         }
-    }
-
-    /// Why a compatible writer and reader are not matched: the denying rule or
-    /// different protection. As far as known here, if both are remote.
-    pub fn why_denied(&self, writer: &EndpointData, reader: &EndpointData) -> Option<String> {
-        self.security.as_ref()?.why_denied(writer, reader)
-    }
-
-    /// Why a local and a remote endpoint are not matched although compatible: the
-    /// denying rule, or missing keys.
-    pub fn why_unmatched(&self, own: Guid, remote: Guid) -> Option<String> {
-        self.security.as_ref()?.why_unmatched(own, remote)
-    }
-
-    /// Authenticated participants with the subjects of their certificates; none
-    /// without security.
-    pub fn authenticated(&self) -> Vec<(GuidPrefix, String)> {
-        let security = self.security.as_ref();
-        security.map_or_else(Vec::new, |security| security.authenticated())
     }
 }

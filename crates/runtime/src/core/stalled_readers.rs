@@ -34,7 +34,7 @@ impl Core {
         });
         writer.policies.set_announced(after.clone());
         self.graph.change_own_endpoint(&after);
-        self.announce_endpoint(now, &after);
+        self.transports.announce_endpoint(now, &after);
         drop(order);
         self.serve_participant(now);
     }

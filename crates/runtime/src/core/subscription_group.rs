@@ -6,19 +6,38 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::qos::Presentation;
 
 use crate::core::Core;
+use crate::core::take_path::TakePath;
 use crate::endpoints::subscription_group::SubscriptionGroup;
 use crate::sample::QueuedSample;
 
-impl Core {
-    /// Creates a group, in which readers can then be created.
-    pub fn create_subscription_group(&self, presentation: Presentation) -> Arc<SubscriptionGroup> {
-        Arc::new(SubscriptionGroup::new(presentation))
+impl SubscriptionGroup {
+    /// Ends the last [`TakePath::begin_access`](crate::TakePath::begin_access); does nothing without one.
+    pub fn end_access(&self) {
+        let mut state = self.state.lock();
+        let last = state.accesses == 1;
+        state.accesses = state.accesses.saturating_sub(1);
+        if !last {
+            return;
+        }
+        state.sets.ready.end_access();
+        let readers = state.readers();
+        drop(state);
+        let mut any = false;
+        for reader in readers.iter().filter(|reader| reader.has_samples()) {
+            reader.slot.mark_ready();
+            any = true;
+        }
+        if any {
+            self.slot.mark_ready();
+        }
     }
+}
 
+impl TakePath {
     /// Starts an access: until its end the members show the present samples and no later
     /// ones.
     ///
-    /// Nested accesses only count; each needs an [`Core::end_access`].
+    /// Nested accesses only count; each needs an [`SubscriptionGroup::end_access`].
     pub fn begin_access(&self, group: &SubscriptionGroup) {
         let now = || self.platform.now();
         let mut state = group.state.lock();
@@ -45,27 +64,6 @@ impl Core {
         }
     }
 
-    /// Ends the last [`Core::begin_access`]; does nothing without one.
-    pub fn end_access(&self, group: &SubscriptionGroup) {
-        let mut state = group.state.lock();
-        let last = state.accesses == 1;
-        state.accesses = state.accesses.saturating_sub(1);
-        if !last {
-            return;
-        }
-        state.sets.ready.end_access();
-        let readers = state.readers();
-        drop(state);
-        let mut any = false;
-        for reader in readers.iter().filter(|reader| reader.has_samples()) {
-            reader.slot.mark_ready();
-            any = true;
-        }
-        if any {
-            group.slot.mark_ready();
-        }
-    }
-
     /// Takes the oldest sample of the given readers, with its reader. Never blocks
     /// on I/O.
     pub fn take_of_group(
@@ -82,5 +80,12 @@ impl Core {
             }
             // A filter rejected it, or another thread took it first.
         }
+    }
+}
+
+impl Core {
+    /// Creates a group, in which readers can then be created.
+    pub fn create_subscription_group(&self, presentation: Presentation) -> Arc<SubscriptionGroup> {
+        Arc::new(SubscriptionGroup::new(presentation))
     }
 }

@@ -3,7 +3,7 @@
 
 use pteros_rtps::participant::{Table, TableHolder};
 
-use crate::core::Core;
+use crate::transport::rtps::RtpsTransport;
 
 /// Fill level of a table that remote hosts fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub struct TableUse {
     pub held_by_holder: usize,
 }
 
-impl Core {
+impl RtpsTransport {
     /// Fill levels of the tables of remote participants and endpoints. Counts all
     /// entries: for diagnostics. Locks the participant.
     pub fn table_uses(&self) -> Vec<TableUse> {
-        let fills = self.participant().lock().table_fills();
+        let fills = self.participant.lock().table_fills();
         let uses = fills.into_iter().map(|fill| {
             let (entries, limit_field) = limit_name(fill.table);
             TableUse {

@@ -21,6 +21,8 @@ use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::core::publish_path::PublishPath;
+use crate::endpoints::Endpoints;
 use crate::endpoints::mismatch;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
@@ -28,6 +30,7 @@ use crate::graph::NodeKey;
 use crate::names::ros_topic;
 use crate::sample::QueuedSample;
 use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::transport::transports::Transports;
 use crate::transport::{NodeName, SampleTransport, TransportEvent, TransportSample};
 
 /// Prefix of the DDS topics of requests.
@@ -37,10 +40,10 @@ const REQUEST_PREFIX: &str = "rq/";
 /// number of datagrams is handled per poll of the sockets.
 const POLLS_MAX: usize = 64;
 
-impl Core {
+impl Transports {
     /// Announces a local endpoint, or its changed data, on all transports.
     pub(crate) fn announce_endpoint(&self, now: Instant, endpoint: &Arc<EndpointData>) {
-        for transport in self.transports.iter() {
+        for transport in self.iter() {
             let Some(reason) = transport.why_not(endpoint) else {
                 transport.announce(now, endpoint);
                 continue;
@@ -53,6 +56,61 @@ impl Core {
         }
     }
 
+    /// Notifies the further transports of the type hash of a service.
+    pub(crate) fn note_service_hash(&self, endpoint: Guid, hash: Option<TypeHash>) {
+        let Some(hash) = hash else { return };
+        for transport in self.added() {
+            transport.note_service_hash(endpoint, &hash);
+        }
+    }
+
+    /// Notifies the further transports of the content filter of a reader.
+    pub(crate) fn note_content_filter(&self, reader: Guid, filter: Option<&Arc<ContentFilter>>) {
+        for transport in self.added() {
+            transport.note_content_filter(reader, filter);
+        }
+    }
+
+    /// The counters of the further transports: transport, counter, total. For diagnostics.
+    pub fn counters(&self) -> Vec<(String, &'static str, u64)> {
+        let transports = self.added().iter();
+        let counters = transports.flat_map(|transport| {
+            let name = transport.name().to_owned();
+            let counters = transport.counters().into_iter();
+            counters.map(move |(counter, total)| (name.clone(), counter, total))
+        });
+        counters.collect()
+    }
+
+    /// Withdraws a local endpoint from all transports.
+    pub(crate) fn withdraw_endpoint(&self, now: Instant, endpoint: Guid) {
+        for transport in self.iter() {
+            transport.withdraw(now, endpoint);
+        }
+    }
+}
+
+impl Endpoints {
+    fn readers_of(&self, writer: Guid) -> Vec<Arc<ReaderEndpoint>> {
+        let table = self.read();
+        let readers = table.readers_of_writer.get(&writer);
+        readers.cloned().unwrap_or_default()
+    }
+}
+
+impl PublishPath {
+    /// Sends the messages that a publishing thread has queued on further transports. Takes no
+    /// lock while it sends.
+    pub(crate) fn flush_transports(&self, now: Instant, writer: &WriterEndpoint) {
+        let transports = writer.state.lock().transports.transports();
+        for transport in transports {
+            transport.await_readiness(writer.guid());
+            transport.flush(now, writer.guid());
+        }
+    }
+}
+
+impl Core {
     /// Notifies the further transports of a local endpoint's node, and applies their reports:
     /// a publisher may write at once.
     pub(crate) fn attach_endpoint_on_transports(&self, key: NodeKey, endpoint: Guid) {
@@ -69,39 +127,6 @@ impl Core {
             transport.attach_endpoint(now, endpoint, &NodeName { namespace, name });
         }
         self.serve_transports(now);
-    }
-
-    /// Notifies the further transports of the type hash of a service.
-    pub(crate) fn note_service_hash(&self, endpoint: Guid, hash: Option<TypeHash>) {
-        let Some(hash) = hash else { return };
-        for transport in self.transports.added() {
-            transport.note_service_hash(endpoint, &hash);
-        }
-    }
-
-    /// Notifies the further transports of the content filter of a reader.
-    pub(crate) fn note_content_filter(&self, reader: Guid, filter: Option<&Arc<ContentFilter>>) {
-        for transport in self.transports.added() {
-            transport.note_content_filter(reader, filter);
-        }
-    }
-
-    /// The counters of the further transports: transport, counter, total. For diagnostics.
-    pub fn transport_counters(&self) -> Vec<(String, &'static str, u64)> {
-        let transports = self.transports.added().iter();
-        let counters = transports.flat_map(|transport| {
-            let name = transport.name().to_owned();
-            let counters = transport.counters().into_iter();
-            counters.map(move |(counter, total)| (name.clone(), counter, total))
-        });
-        counters.collect()
-    }
-
-    /// Withdraws a local endpoint from all transports.
-    pub(crate) fn withdraw_endpoint(&self, now: Instant, endpoint: Guid) {
-        for transport in self.transports.iter() {
-            transport.withdraw(now, endpoint);
-        }
     }
 
     /// Polls the further transports and applies their reports. Call under `MatchOrder`.
@@ -182,7 +207,7 @@ impl Core {
                 self.receive_transport_sample(now, transport, *sample)
             }
             TransportEvent::WriterAsserted(writer) => {
-                for reader in self.readers_of(writer) {
+                for reader in self.endpoints.readers_of(writer) {
                     let mut machine = reader.machine.lock();
                     machine.note_delivered_elsewhere(now, writer, false);
                     drop(machine);
@@ -194,7 +219,7 @@ impl Core {
                 reader: only,
                 count,
             } => {
-                for reader in self.readers_of(writer) {
+                for reader in self.endpoints.readers_of(writer) {
                     if only.is_some_and(|only| only != reader.data.guid) {
                         continue;
                     }
@@ -216,12 +241,6 @@ impl Core {
         self.scheduler.wake_waiters();
     }
 
-    fn readers_of(&self, writer: Guid) -> Vec<Arc<ReaderEndpoint>> {
-        let table = self.endpoints.read();
-        let readers = table.readers_of_writer.get(&writer);
-        readers.cloned().unwrap_or_default()
-    }
-
     fn receive_transport_sample(
         &self,
         now: Instant,
@@ -233,7 +252,7 @@ impl Core {
             readers,
         } = sample;
         change.carrier = transport.carrier();
-        for reader in self.readers_of(change.writer) {
+        for reader in self.endpoints.readers_of(change.writer) {
             if !readers.is_empty() && !readers.contains(&reader.data.guid) {
                 continue;
             }
@@ -266,7 +285,7 @@ impl Core {
     ) {
         if let Some(writer) = self.endpoints.writer(local.entity) {
             let mut state = writer.state.lock();
-            self.write_deferred(now, &writer, &mut state);
+            self.publishing.write_deferred(now, &writer, &mut state);
             if !transport.keeps_history() {
                 write_kept_samples(now, transport, &writer, &state, remote);
             }
@@ -310,16 +329,6 @@ impl Core {
                 writer.events.note_moved(remote);
             }
             writer.events.note_matched(remote, -1);
-        }
-    }
-
-    /// Sends the messages that a publishing thread has queued on further transports. Takes no
-    /// lock while it sends.
-    pub(crate) fn flush_transports(&self, now: Instant, writer: &WriterEndpoint) {
-        let transports = writer.state.lock().transports.transports();
-        for transport in transports {
-            transport.await_readiness(writer.guid());
-            transport.flush(now, writer.guid());
         }
     }
 }

@@ -13,8 +13,9 @@ use pteros_rtps::id::Guid;
 
 use crate::core::Core;
 use crate::endpoints::content_filter::MessageType;
+use crate::transport::rtps::RtpsTransport;
 
-impl Core {
+impl RtpsTransport {
     /// The TypeInformation to announce; the type is served to peers from then on.
     /// `None` if nothing is announced.
     pub(crate) fn type_information(&self, ty: &MessageType, type_name: &str) -> Option<Bytes> {
@@ -25,7 +26,7 @@ impl Core {
                 announced,
                 describe,
             } => {
-                self.participant()
+                self.participant
                     .lock()
                     .offer_type_lazily(announced, describe);
                 Some(Bytes::from_static(announced))
@@ -42,10 +43,12 @@ impl Core {
         if objects.name != type_name {
             return None;
         }
-        self.participant().lock().offer_type(&objects);
+        self.participant.lock().offer_type(&objects);
         Some(objects.information().into())
     }
+}
 
+impl Core {
     /// The type of a remote endpoint, requested from its participant (TypeLookup).
     ///
     /// Requests missing types and does not wait. Call again when the graph has changed,

@@ -14,14 +14,35 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::core::take_path::TakePath;
+use crate::endpoints::Endpoints;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::undecodable::{describe, describe_refused};
 use crate::sample::QueuedSample;
 
-impl Core {
+impl Endpoints {
+    /// Logs that a reader of another process drops the samples of a local writer: the
+    /// publisher's side of [`TakePath::note_undecodable`](crate::TakePath::note_undecodable). Once per writer.
+    pub(crate) fn tell_refused(&self, remote: &EndpointData) {
+        for (writer, count) in &remote.undecodable {
+            if writer.prefix == self.prefix
+                && let Some(writer) = self.writer(writer.entity)
+                && writer.data.topic == remote.topic
+                && !writer.told_undecodable.swap(true, Ordering::Relaxed)
+            {
+                tracing::warn!(
+                    publisher = %writer.data.guid,
+                    "{}", describe_refused(&writer.data, remote.guid, *count)
+                );
+            }
+        }
+    }
+}
+
+impl TakePath {
     /// Takes a reader's oldest sample that `decode` accepts. Never blocks on I/O.
     ///
-    /// A refused sample is dropped, see [`Core::note_undecodable`]. `decode` runs under
+    /// A refused sample is dropped, see [`TakePath::note_undecodable`](crate::TakePath::note_undecodable). `decode` runs under
     /// no lock. It returns its own errors as a part of `T`.
     pub fn take_decoded<T, E: Display>(
         &self,
@@ -41,7 +62,7 @@ impl Core {
     /// Counts a sample that is not of its reader's type
     /// ([`ReaderCounts::undecodable`](crate::reader::ReaderCounts::undecodable)). The
     /// first one of each publisher is logged, and the reader announces the counts. For
-    /// samples that were not decoded by [`Core::take_decoded`].
+    /// samples that were not decoded by [`TakePath::take_decoded`](crate::TakePath::take_decoded).
     pub fn note_undecodable(&self, reader: &ReaderEndpoint, publisher: Guid, reason: &dyn Display) {
         let now = self.platform.now();
         if reader.undecodable.note(now, publisher) {
@@ -53,7 +74,9 @@ impl Core {
         // The driver announces it, because a caller may hold its own locks.
         reader.schedule(&self.scheduler, &reader.machine.lock());
     }
+}
 
+impl Core {
     /// Announces the counts of undecodable samples when due, and logs deferred lines.
     /// Call it without a lock.
     pub(crate) fn announce_undecodable(&self, now: Instant, reader: &ReaderEndpoint) {
@@ -74,25 +97,8 @@ impl Core {
         });
         reader.set_announced(after.clone());
         self.graph.change_own_endpoint(&after);
-        self.announce_endpoint(now, &after);
+        self.transports.announce_endpoint(now, &after);
         drop(order);
         self.serve_participant(now);
-    }
-
-    /// Logs that a reader of another process drops the samples of a local writer: the
-    /// publisher's side of [`Core::note_undecodable`]. Once per writer.
-    pub(crate) fn tell_refused(&self, remote: &EndpointData) {
-        for (writer, count) in &remote.undecodable {
-            if writer.prefix == self.prefix
-                && let Some(writer) = self.endpoints.writer(writer.entity)
-                && writer.data.topic == remote.topic
-                && !writer.told_undecodable.swap(true, Ordering::Relaxed)
-            {
-                tracing::warn!(
-                    publisher = %writer.data.guid,
-                    "{}", describe_refused(&writer.data, remote.guid, *count)
-                );
-            }
-        }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct EndpointTable {
 
 /// See the module documentation. Thread-safe.
 pub(crate) struct Endpoints {
-    prefix: GuidPrefix,
+    pub(crate) prefix: GuidPrefix,
     table: RwLock<EndpointTable, rank::EndpointTable>,
     match_order: Mutex<(), rank::MatchOrder>,
     next_key: AtomicU32,

@@ -221,7 +221,7 @@ impl ReaderEndpoint {
     }
 
     /// Takes the oldest sample of a reader outside of groups. The caller acts on
-    /// [`PoppedSample`], see [`Core::take`](crate::Core::take).
+    /// [`PoppedSample`], see [`TakePath::take`](crate::TakePath::take).
     pub(crate) fn pop(&self, now: impl Fn() -> Instant) -> PoppedSample {
         if self.holds_samples() {
             return self.pop_of_sets(now);
@@ -612,7 +612,7 @@ impl ReaderEndpoint {
         cache.deliver_unblocked(now, machine, arrived);
         loop {
             if cache.is_full_for(None) {
-                // Reliable writers keep the remaining samples; `Core::take` fetches them.
+                // Reliable writers keep the remaining samples; `TakePath::take` fetches them.
                 cache.hold_back(machine.has_samples());
                 break;
             }

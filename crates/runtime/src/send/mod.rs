@@ -81,6 +81,11 @@ impl SendPath {
     }
 
     /// The crypto transform, in a secured context.
+    /// The shared-memory transport, if there is one.
+    pub(crate) fn shm(&self) -> Option<&dyn ShmTransport> {
+        self.shm.as_deref()
+    }
+
     pub(crate) fn crypto_transform(&self) -> Option<&CryptoTransform> {
         self.crypto_transform.as_deref()
     }

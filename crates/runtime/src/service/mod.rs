@@ -23,6 +23,7 @@ pub use server::{
 
 use crate::core::Core;
 use crate::core::matching::EndpointSpec;
+use crate::graph::Graph;
 use crate::user_data::user_data_value;
 
 /// The two topics of a service, as one side announces them.
@@ -63,18 +64,13 @@ fn pair_id(prefix: GuidPrefix, number: [u8; 4]) -> String {
     id
 }
 
-impl Core {
-    fn new_pair_id(&self) -> String {
-        let [a, b, c] = self.endpoints.next_key();
-        pair_id(self.prefix, [0, a, b, c])
-    }
-
+impl Graph {
     /// The correlation style of the participant with that prefix.
     fn correlation_style_of(&self, prefix: GuidPrefix) -> CorrelationStyle {
-        if prefix == self.prefix {
+        if prefix == self.own_prefix {
             return CorrelationStyle::InlineQos;
         }
-        let vendor = self.graph.vendor_of(prefix);
+        let vendor = self.vendor_of(prefix);
         let style = vendor.and_then(CorrelationStyle::of_vendor);
         style.unwrap_or(CorrelationStyle::InlineQos)
     }
@@ -82,7 +78,7 @@ impl Core {
     /// Why services of a participant may not understand ours, by its vendor. Peers of
     /// other transports have no vendor.
     fn service_mismatch_of(&self, prefix: GuidPrefix) -> Option<String> {
-        service_mismatch(VendorId::PTEROS, self.graph.vendor_of(prefix)?)
+        service_mismatch(VendorId::PTEROS, self.vendor_of(prefix)?)
     }
 
     /// Whether two endpoints of another participant belong to one client or server,
@@ -91,17 +87,24 @@ impl Core {
         if one.prefix != other.prefix {
             return false;
         }
-        if one.prefix == self.prefix {
+        if one.prefix == self.own_prefix {
             return true;
         }
         let id = |guid| {
-            let user_data = self.graph.user_data_of(guid)?;
+            let user_data = self.user_data_of(guid)?;
             user_data_value(&user_data, key)
         };
         match (id(one), id(other)) {
             (Some(one), Some(other)) => one == other,
             _ => true,
         }
+    }
+}
+
+impl Core {
+    fn new_pair_id(&self) -> String {
+        let [a, b, c] = self.endpoints.next_key();
+        pair_id(self.prefix, [0, a, b, c])
     }
 }
 

@@ -106,7 +106,7 @@ impl Core {
             }
         };
         for endpoint in [requests.data.guid, replies.guid()] {
-            self.note_service_hash(endpoint, spec.type_hash);
+            self.transports.note_service_hash(endpoint, spec.type_hash);
         }
         Ok(ServiceServer {
             requests,
@@ -132,7 +132,7 @@ impl ServiceServer {
 
     /// Takes the oldest request that `decode` accepts. Never blocks.
     ///
-    /// A refused request is dropped, see [`Core::take_decoded`]. Its client gets no
+    /// A refused request is dropped, see [`TakePath::take_decoded`](crate::TakePath::take_decoded). Its client gets no
     /// response: ROS 2 has no error response, and another server may answer. A client of
     /// Pteros logs it.
     pub fn take_decoded_request<T, E: Display>(
@@ -140,9 +140,9 @@ impl ServiceServer {
         core: &Core,
         mut decode: impl FnMut(ReceivedRequest) -> Result<T, E>,
     ) -> Option<T> {
-        core.take_decoded(&self.requests, |mut item| {
+        core.taking.take_decoded(&self.requests, |mut item| {
             let client = item.meta.publisher;
-            let style = core.correlation_style_of(client.prefix);
+            let style = core.graph.correlation_style_of(client.prefix);
             let Some(header) = decode_request_header(style, &mut item) else {
                 return Err(UndecodableRequest::NoHeader);
             };
@@ -167,7 +167,7 @@ impl ServiceServer {
     /// names the client's writer. `None`, counted as unanswerable, for a client whose
     /// identity is only in the request.
     pub fn request_by_name(&self, core: &Core, client: Guid, sequence: i64) -> Option<RequestId> {
-        if core.correlation_style_of(client.prefix) == CorrelationStyle::PayloadHeader {
+        if core.graph.correlation_style_of(client.prefix) == CorrelationStyle::PayloadHeader {
             self.unanswerable.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -182,7 +182,7 @@ impl ServiceServer {
     /// has no known correlation style. It may not receive replies.
     fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
         if request.related().is_none()
-            && let Some(reason) = core.service_mismatch_of(client.prefix)
+            && let Some(reason) = core.graph.service_mismatch_of(client.prefix)
             && !self.is_dialect_told.swap(true, Ordering::Relaxed)
         {
             let topic = &self.requests.data.topic;
@@ -259,7 +259,7 @@ impl ServiceServer {
                 ReplyRoute::Unmatched
             };
         }
-        let is_clients = |reader: &&Guid| core.are_pair(CLIENT_ID, id.client, **reader);
+        let is_clients = |reader: &&Guid| core.graph.are_pair(CLIENT_ID, id.client, **reader);
         let mut of_client = matched.iter().filter(is_clients);
         match (of_client.next(), of_client.next()) {
             (None, _) => ReplyRoute::Unmatched,
@@ -320,7 +320,7 @@ impl ServiceServer {
         let readers = self.replies.matched();
         let is_complete = |writer: &&Guid| {
             let mut readers = readers.iter();
-            readers.any(|reader| core.are_pair(CLIENT_ID, **writer, *reader))
+            readers.any(|reader| core.graph.are_pair(CLIENT_ID, **writer, *reader))
         };
         self.requests.matched().iter().filter(is_complete).count()
     }

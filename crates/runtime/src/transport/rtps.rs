@@ -19,7 +19,7 @@ use crate::send::SendPath;
 use crate::send::back_pressure::{BlockingBudget, GOODBYE_WAIT};
 
 /// See the module documentation.
-pub(crate) struct RtpsTransport {
+pub struct RtpsTransport {
     pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
     pub(crate) send: Arc<SendPath>,
     pub(crate) scheduler: TransportScheduler,

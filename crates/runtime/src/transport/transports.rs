@@ -40,7 +40,7 @@ pub(crate) fn open_transports(
 }
 
 /// See the module documentation. Thread-safe.
-pub(crate) struct Transports {
+pub struct Transports {
     pub(crate) rtps: RtpsTransport,
     added: Vec<Arc<dyn SampleTransport>>,
 }

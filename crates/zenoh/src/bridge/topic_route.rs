@@ -324,7 +324,7 @@ impl Task for TopicGroup {
         };
         reader.slot.begin_take();
         for _ in 0..MESSAGES_PER_TURN {
-            let Some(sample) = self.here.core.take(&reader) else {
+            let Some(sample) = self.here.core.taking().take(&reader) else {
                 return;
             };
             if !sample.is_end() {

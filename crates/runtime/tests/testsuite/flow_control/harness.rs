@@ -493,7 +493,7 @@ impl ContextPair {
 
     /// First bytes of the samples that arrived.
     pub fn taken(&self, reader: &ReaderEndpoint) -> Vec<u8> {
-        let items = std::iter::from_fn(|| self.listener().take(reader));
+        let items = std::iter::from_fn(|| self.listener().taking().take(reader));
         items
             .map(|item| match item.body {
                 SampleBody::Serialized(bytes) => bytes[4],

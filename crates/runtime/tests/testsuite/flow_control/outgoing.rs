@@ -283,12 +283,12 @@ fn a_message_leaves_the_process_after_the_callbacks_that_it_made_ready() {
         .unwrap();
     assert_eq!(sent(), before, "its callback goes first");
     assert!(queue.pop().is_some());
-    assert!(talker.take(&local).is_some());
+    assert!(talker.taking().take(&local).is_some());
     assert!(!talker.end_round(&queue));
     assert!(sent() > before);
     drop(spinning);
     pair.run_ms(10);
-    let arrived = pair.listener().take(&remote).unwrap();
+    let arrived = pair.listener().taking().take(&remote).unwrap();
     let SampleBody::Serialized(bytes) = arrived.body else {
         panic!("bytes were asked for");
     };
@@ -342,7 +342,7 @@ fn samples_that_came_during_an_access_are_reported_at_its_end() {
     let task = Arc::new(Callback);
     let of_group = queue_of(&group.slot, &task);
     let take = || {
-        let (from, item) = core.take_of_group(&group, |_| true)?;
+        let (from, item) = core.taking().take_of_group(&group, |_| true)?;
         assert_eq!(from, reader.data.guid);
         let SampleBody::Serialized(bytes) = item.body else {
             panic!("bytes were asked for");
@@ -351,23 +351,23 @@ fn samples_that_came_during_an_access_are_reported_at_its_end() {
     };
 
     // An inner access ends nothing.
-    core.begin_access(&group);
-    core.begin_access(&group);
+    core.taking().begin_access(&group);
+    core.taking().begin_access(&group);
     pair.publish(&writer, message(10, 1));
     while of_group.pop().is_some() {
         group.slot.begin_take();
     }
     assert_eq!(take(), None, "it came after the access began");
-    core.end_access(&group);
+    group.end_access();
     assert!(of_group.is_empty() && group.is_open());
-    core.end_access(&group);
+    group.end_access();
     assert!(of_group.pop().is_some(), "the sample shows now");
     group.slot.begin_take();
-    core.begin_access(&group);
+    core.taking().begin_access(&group);
     assert_eq!(take(), Some(1));
-    core.end_access(&group);
+    group.end_access();
     assert!(of_group.is_empty(), "nothing is left");
     // Without an access, nothing ends.
-    core.end_access(&group);
+    group.end_access();
     assert!(!group.is_open());
 }

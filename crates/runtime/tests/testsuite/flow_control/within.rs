@@ -83,7 +83,7 @@ fn a_full_coherent_subscription_drops_what_a_publisher_does_not_wait_with() {
     let writer = pair.plain_writer("t", offered);
     let made = talker.create_reader(spec("t", requested), DeliveryForm::Bytes, false);
     let reader = made.unwrap();
-    let taken = || std::iter::from_fn(|| talker.take(&reader)).count();
+    let taken = || std::iter::from_fn(|| talker.taking().take(&reader)).count();
     let lost = || {
         let events = std::iter::from_fn(|| reader.events.take());
         let counts = events.filter_map(|event| match event {

@@ -180,7 +180,7 @@ fn a_replayed_handshake_proves_nothing() {
         }
         contexts.run(15 * SECOND);
     }
-    let known = contexts.core(1).authenticated();
+    let known = contexts.core(1).security().authenticated();
     assert!(
         known.iter().all(|(prefix, _)| *prefix != talker),
         "{known:?}"
@@ -211,7 +211,7 @@ fn a_flood_of_forged_participants_blocks_nobody_once_it_is_over() {
             contexts.run(SECOND / 10);
         }
     }
-    assert!(contexts.core(0).authenticated().is_empty());
+    assert!(contexts.core(0).security().authenticated().is_empty());
     let late = contexts.open(Some(&keys.enclave("/listener"))).unwrap();
     let meet = |contexts: &SecuredContexts| {
         contexts.has_authenticated(0, late) && contexts.has_authenticated(late, 0)

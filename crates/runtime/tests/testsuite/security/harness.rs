@@ -275,7 +275,7 @@ impl SecuredContexts {
     /// Whether one has authenticated another.
     pub fn has_authenticated(&self, one: usize, other: usize) -> bool {
         let wanted = self.prefix(other);
-        let known = self.core(one).authenticated();
+        let known = self.core(one).security().authenticated();
         known.iter().any(|(prefix, _)| *prefix == wanted)
     }
 
@@ -370,7 +370,7 @@ impl SecuredContexts {
 
     /// The messages that have arrived.
     pub fn taken(&self, index: usize, reader: &ReaderEndpoint) -> Vec<String> {
-        let items = std::iter::from_fn(|| self.core(index).take(reader));
+        let items = std::iter::from_fn(|| self.core(index).taking().take(reader));
         items
             .map(|item| match item.body {
                 SampleBody::Serialized(bytes) => {

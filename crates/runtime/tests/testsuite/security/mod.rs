@@ -32,7 +32,7 @@ fn two_contexts_of_one_keystore_authenticate_each_other() {
         contexts.has_authenticated(0, 1) && contexts.has_authenticated(1, 0)
     };
     assert!(contexts.run_until(5 * SECOND, both));
-    let known = contexts.core(0).authenticated();
+    let known = contexts.core(0).security().authenticated();
     assert_eq!(known.len(), 1);
     assert!(known[0].1.contains("/listener"), "{known:?}");
     // Half of the prefix comes from the certificate.
@@ -61,7 +61,7 @@ fn an_unauthenticated_peer_gets_only_announcements_and_the_handshake() {
     contexts.open(None).unwrap();
     contexts.run(30 * SECOND);
     for one in 0..2 {
-        assert!(contexts.core(one).authenticated().is_empty());
+        assert!(contexts.core(one).security().authenticated().is_empty());
         assert!(contexts.core(one).graph().participants().is_empty());
         let mut handshakes = 0;
         contexts.for_each_sent(one, |submessage| {
@@ -126,7 +126,7 @@ fn no_handshake_begins_with_a_peer_whose_governance_protects_differently() {
     contexts.open(Some(&listener)).unwrap();
     contexts.run(30 * SECOND);
     for one in 0..2 {
-        assert!(contexts.core(one).authenticated().is_empty());
+        assert!(contexts.core(one).security().authenticated().is_empty());
         assert!(!contexts.was_sent(one, "dds.sec.auth"));
     }
     // A peer with the same governance is authenticated.
@@ -222,6 +222,7 @@ fn a_remote_writer_without_permission_is_not_matched_and_the_rule_is_reported() 
     assert_eq!(contexts.taken(1, &readers[1]), Vec::<String>::new());
     let why = contexts
         .core(1)
+        .security()
         .why_unmatched(readers[1].data.guid, denied.guid());
     let why = why.unwrap();
     assert!(why.contains("denied by permissions of peer"), "{why}");
@@ -276,7 +277,7 @@ fn a_peer_that_says_goodbye_is_removed_at_once() {
     contexts.run(SECOND);
     contexts.cores[1].take().unwrap().close();
     contexts.run(SECOND);
-    assert_eq!(contexts.core(0).authenticated(), []);
+    assert_eq!(contexts.core(0).security().authenticated(), []);
     assert!(contexts.core(0).graph().participants().is_empty());
 }
 
@@ -342,11 +343,11 @@ fn a_revoked_or_expired_peer_is_removed_within_five_seconds() {
         .revoke("/listener", &Options::default(), harness::NOW)
         .unwrap();
     contexts.run(5 * SECOND + SECOND / 10);
-    assert_eq!(contexts.core(0).authenticated(), []);
+    assert_eq!(contexts.core(0).security().authenticated(), []);
     assert!(contexts.core(0).graph().participants().is_empty());
     // It does not come back.
     contexts.run(60 * SECOND);
-    assert_eq!(contexts.core(0).authenticated(), []);
+    assert_eq!(contexts.core(0).security().authenticated(), []);
 
     let days = Options {
         days: 1,
@@ -366,7 +367,7 @@ fn a_revoked_or_expired_peer_is_removed_within_five_seconds() {
     contexts.run(left - 2 * SECOND);
     assert!(both(&contexts));
     contexts.run(4 * SECOND);
-    assert_eq!(contexts.core(0).authenticated(), []);
+    assert_eq!(contexts.core(0).security().authenticated(), []);
 }
 
 #[test]
@@ -397,6 +398,7 @@ fn an_endpoint_that_changes_while_its_keys_are_awaited_is_matched_alone() {
     for (writer, reader) in writers.iter().zip(&readers) {
         let why = contexts
             .core(0)
+            .security()
             .why_unmatched(writer.guid(), reader.data.guid);
         assert_eq!(why.as_deref(), Some("its keys have not arrived yet"));
     }

@@ -52,7 +52,11 @@ fn changed_permissions_apply_to_live_matches_without_a_restart() {
     // Both sides know the denying rule; the remote side has the new permissions.
     for core in [0, 1] {
         let (writer, reader) = (writers[1].announced(), readers[1].announced());
-        let why = contexts.core(core).why_denied(&writer, &reader).unwrap();
+        let why = contexts
+            .core(core)
+            .security()
+            .why_denied(&writer, &reader)
+            .unwrap();
         assert!(
             why.contains("denied by") && why.contains("/talker") || core == 0,
             "{why}"
@@ -96,7 +100,11 @@ fn a_writer_that_lost_its_permission_loses_readers_without_identity_too() {
     assert_eq!(writer.matched_count(), 0);
     assert_eq!(contexts.taken(1, &reader), Vec::<String>::new());
     let (own, remote) = (writer.guid(), reader.data.guid);
-    let why = contexts.core(0).why_unmatched(own, remote).unwrap();
+    let why = contexts
+        .core(0)
+        .security()
+        .why_unmatched(own, remote)
+        .unwrap();
     assert!(why.contains("permissions of this context"), "{why}");
 
     keys.edit(PERMISSIONS, &[(NARROW, WIDE)]);

@@ -500,7 +500,7 @@ impl GraphWorld {
         let mut left = self.schedule.lock().random.u32(1..=20);
         while left > 0 {
             left -= 1;
-            let Some(item) = core.take(&endpoint) else {
+            let Some(item) = core.taking().take(&endpoint) else {
                 break;
             };
             let number = item.meta.sequence;

@@ -536,7 +536,7 @@ impl ScenarioWorld {
             InstanceOperation::Unregister => {
                 core.end_instance(writer, InstanceEnd::Unregister, key, now)
             }
-            InstanceOperation::Register => core.register_instance(writer, key),
+            InstanceOperation::Register => writer.register_instance(key),
         })
     }
 
@@ -589,7 +589,9 @@ impl ScenarioWorld {
         let core = self.core(endpoint.process)?;
         let mut seen = Vec::new();
         while all || seen.len() < expected.len() {
-            let Some(item) = core.take(reader) else { break };
+            let Some(item) = core.taking().take(reader) else {
+                break;
+            };
             seen.push(sample::sample_notation(&endpoint.ty, &item).map_err(StepError::Failed)?);
         }
         self.drain_ready(endpoint.process);

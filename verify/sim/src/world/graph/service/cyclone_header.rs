@@ -66,7 +66,7 @@ impl CycloneClient {
 
     /// Takes a reply to this client, and skips those to others.
     pub fn take(&self, core: &Core) -> Option<(i64, QueuedSample)> {
-        while let Some(item) = core.take(&self.end.reader) {
+        while let Some(item) = core.taking().take(&self.end.reader) {
             match open(item) {
                 Some((header, item)) if header.client == self.number => {
                     return Some((header.sequence, item));
@@ -112,7 +112,7 @@ impl CycloneEnd {
 
     /// Takes a message and its header.
     pub fn take(&self, core: &Core) -> Option<(CycloneHeader, QueuedSample)> {
-        while let Some(item) = core.take(&self.reader) {
+        while let Some(item) = core.taking().take(&self.reader) {
             if let Some(opened) = open(item) {
                 return Some(opened);
             }

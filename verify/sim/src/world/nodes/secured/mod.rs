@@ -281,7 +281,7 @@ impl<'w> Story<'w> {
     fn has_joined(&self) -> bool {
         let knows = |one: usize, other: usize| {
             let other = self.core(other).map(|core| core.prefix());
-            let known = self.core(one).map(|core| core.authenticated());
+            let known = self.core(one).map(|core| core.security().authenticated());
             let mut known = known.into_iter().flatten();
             known.any(|(prefix, _)| Some(prefix) == other)
         };
@@ -333,7 +333,7 @@ impl<'w> Story<'w> {
             let Some(core) = self.core(process) else {
                 continue;
             };
-            for (prefix, subject) in core.authenticated() {
+            for (prefix, subject) in core.security().authenticated() {
                 self.world
                     .report
                     .expect(self.members.contains(&prefix), || {
@@ -352,7 +352,7 @@ impl<'w> Story<'w> {
         let Some(reader) = party.reader.clone() else {
             return;
         };
-        while let Some(sample) = core.take(&reader) {
+        while let Some(sample) = core.taking().take(&reader) {
             let SampleBody::Serialized(bytes) = sample.body else {
                 continue;
             };
