@@ -37,6 +37,7 @@ pub(crate) mod publish_path;
 mod publisher_group;
 mod rate_limiter;
 mod security;
+mod security_hooks;
 mod source_check;
 mod stalled_readers;
 mod subscription_group;
@@ -59,11 +60,10 @@ use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::descriptor_check::DescriptorCheck;
 use crate::core::publish_path::PublishPath;
-use crate::core::security::SecurityHooks;
+use crate::core::security_hooks::SecurityHooks;
 use crate::core::take_path::TakePath;
 use crate::endpoints::Endpoints;
 use crate::endpoints::durable_store::StoreOptions;
-use crate::endpoints::intra_process::IntraProcess;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::error::OpenError;
 use crate::graph::{DISCOVERY_TOPIC, Graph};
@@ -83,7 +83,6 @@ use crate::send::SendPath;
 use crate::send::datagram_protection::{CryptoTransform, peer_authenticator};
 use crate::send::deferred::DeferredSends;
 use crate::send::flow_controller::FlowController;
-use crate::send::flow_controllers::FlowControllers;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
 use crate::trace::{self, TraceOptions, Tracer};
@@ -356,24 +355,13 @@ impl Core {
                     graph.clone(),
                     scheduler.clone(),
                 ),
-                publishing: PublishPath {
-                    intra_process: IntraProcess {
-                        platform: platform.clone(),
-                        scheduler: scheduler.clone(),
-                    },
-                    flow_controllers: FlowControllers::new(
-                        &options.flow_controllers,
-                        scheduler.clone(),
-                    ),
-                    platform: platform.clone(),
-                    scheduler: scheduler.clone(),
-                    send: send.clone(),
-                },
-                taking: TakePath {
-                    platform: platform.clone(),
-                    scheduler: scheduler.clone(),
-                    send: send.clone(),
-                },
+                publishing: PublishPath::new(
+                    &platform,
+                    &scheduler,
+                    &send,
+                    &options.flow_controllers,
+                ),
+                taking: TakePath::new(&platform, &scheduler, &send),
                 platform,
                 datagrams,
                 graph,

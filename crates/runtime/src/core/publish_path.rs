@@ -11,6 +11,7 @@ use crate::endpoints::intra_process::IntraProcess;
 use crate::platform::Platform;
 use crate::scheduler::Scheduler;
 use crate::send::SendPath;
+use crate::send::flow_controller::FlowController;
 use crate::send::flow_controllers::FlowControllers;
 
 /// See the module documentation. Thread-safe.
@@ -20,4 +21,24 @@ pub struct PublishPath {
     pub(crate) send: Arc<SendPath>,
     pub(crate) intra_process: IntraProcess,
     pub(crate) flow_controllers: FlowControllers,
+}
+
+impl PublishPath {
+    pub(crate) fn new(
+        platform: &Arc<dyn Platform>,
+        scheduler: &Arc<Scheduler>,
+        send: &Arc<SendPath>,
+        controllers: &[FlowController],
+    ) -> Self {
+        Self {
+            platform: platform.clone(),
+            scheduler: scheduler.clone(),
+            send: send.clone(),
+            intra_process: IntraProcess {
+                platform: platform.clone(),
+                scheduler: scheduler.clone(),
+            },
+            flow_controllers: FlowControllers::new(controllers, scheduler.clone()),
+        }
+    }
 }

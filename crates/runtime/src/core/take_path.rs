@@ -24,6 +24,18 @@ pub struct TakePath {
 }
 
 impl TakePath {
+    pub(crate) fn new(
+        platform: &Arc<dyn Platform>,
+        scheduler: &Arc<Scheduler>,
+        send: &Arc<SendPath>,
+    ) -> Self {
+        Self {
+            platform: platform.clone(),
+            scheduler: scheduler.clone(),
+            send: send.clone(),
+        }
+    }
+
     /// Takes a reader's oldest sample. Never blocks on I/O.
     ///
     /// If that makes space, held-back samples are requested from writers, or the writers
