@@ -8,6 +8,7 @@ mod errors;
 mod lock_ranks;
 mod modules;
 mod tokens;
+mod type_sizes;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -159,6 +160,7 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
         );
     }
     findings.extend(seeded_bugs::check_table(root));
+    let mut sizes = type_sizes::TypeSizes::default();
     for path in paths {
         let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         let Ok(text) = String::from_utf8(bytes) else {
@@ -167,6 +169,7 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
         files += 1;
         let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
         findings.extend(check_file(&name, &text));
+        sizes.add(&name, &text);
         if name.ends_with(".md") {
             findings.extend(documents::check(root, &name, &text));
         }
@@ -177,6 +180,7 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
             findings.extend(coverage::check(root, &text));
         }
     }
+    findings.extend(sizes.findings());
     Ok((files, findings))
 }
 
