@@ -391,7 +391,7 @@ impl Context {
     ///
     /// `None` without a shared-memory transport.
     pub fn connection_counts(&self) -> Option<ConnectionCounts> {
-        self.inner.core.connection_counts()
+        self.inner.core.discovery().connection_counts()
     }
 
     /// Counters of another process's shared-memory connections.
@@ -401,7 +401,10 @@ impl Context {
     /// `None` unless it is a Pteros process of this user and host, with shared
     /// memory on both sides.
     pub fn connection_totals(&self, participant: Guid) -> Option<ConnectionTotals> {
-        self.inner.core.connection_totals(participant.prefix)
+        self.inner
+            .core
+            .discovery()
+            .connection_totals(participant.prefix)
     }
 
     /// Copy of the trace recorded so far, without overwritten records.
@@ -420,14 +423,14 @@ impl Context {
     /// How messages travel between this context and that of an endpoint, and why
     /// not through shared memory.
     pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
-        self.inner.core.delivery_path_to(endpoint)
+        self.inner.core.discovery().delivery_path_to(endpoint)
     }
 
     /// The network addresses of the participant of an endpoint, as seen from this
     /// context: which one its traffic uses, and what is known of the others, the
     /// preferred first. Empty for participants of this host.
     pub fn paths_to(&self, endpoint: Guid) -> Vec<PathInfo> {
-        self.inner.core.paths_to(endpoint.prefix)
+        self.inner.core.discovery().paths_to(endpoint.prefix)
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -368,7 +368,11 @@ impl<T: MessageTypeSupport> Publisher<T> {
     /// Needed with manual liveliness where pauses between messages exceed the
     /// liveliness lease; otherwise does nothing.
     pub fn assert_liveliness(&self) {
-        self.raw.node.core().assert_liveliness(&self.raw.endpoint);
+        self.raw
+            .node
+            .core()
+            .discovery()
+            .assert_liveliness(&self.raw.endpoint);
     }
 
     /// Takes the oldest event, when no callback takes them. Never blocks.
@@ -549,7 +553,8 @@ impl NodeEntity for PublisherCore {
 impl Drop for PublisherCore {
     fn drop(&mut self) {
         let core = self.node.core();
-        core.detach_endpoint(self.node.key, self.endpoint.guid());
+        core.discovery()
+            .detach_endpoint(self.node.key, self.endpoint.guid());
         core.remove_writer(&self.endpoint);
     }
 }

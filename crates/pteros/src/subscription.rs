@@ -590,7 +590,8 @@ impl<T: 'static> NodeEntity for SubscriptionCore<T> {
 impl<T> Drop for SubscriptionCore<T> {
     fn drop(&mut self) {
         let core = self.node.core();
-        core.detach_endpoint(self.node.key, self.endpoint.data.guid);
+        core.discovery()
+            .detach_endpoint(self.node.key, self.endpoint.data.guid);
         core.remove_reader(&self.endpoint);
     }
 }

@@ -115,8 +115,10 @@ impl Client {
         let client = py
             .detach(|| {
                 let client = core.create_service_client(spec, DeliveryForm::Bytes)?;
-                core.attach_endpoint(node.key, &client.requests.announced());
-                core.attach_endpoint(node.key, &client.replies.announced());
+                core.discovery()
+                    .attach_endpoint(node.key, &client.requests.announced());
+                core.discovery()
+                    .attach_endpoint(node.key, &client.replies.announced());
                 Ok(client)
             })
             .map_err(error::endpoint)?;
@@ -125,8 +127,10 @@ impl Client {
         let (owner, removed) = (node.clone(), client.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
-            core.detach_endpoint(owner.key, removed.requests.guid());
-            core.detach_endpoint(owner.key, removed.replies.data.guid);
+            core.discovery()
+                .detach_endpoint(owner.key, removed.requests.guid());
+            core.discovery()
+                .detach_endpoint(owner.key, removed.replies.data.guid);
             core.remove_service_client(&removed);
         });
         let introspection = Introspection::new(&node, &name, &ty);

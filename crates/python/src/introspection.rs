@@ -73,7 +73,7 @@ impl Introspection {
                     with_contents: state == 2,
                     _life: Lifetime::new(move || {
                         let core = &owner.context.core;
-                        core.detach_endpoint(owner.key, removed.guid());
+                        core.discovery().detach_endpoint(owner.key, removed.guid());
                         core.remove_writer(&removed);
                     }),
                 }))

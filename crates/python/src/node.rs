@@ -120,7 +120,7 @@ impl Node {
         let (name, namespace) =
             node_identity(&sources, name, namespace).map_err(|fault| error::name(py, &fault))?;
         let core = context.state.core.clone();
-        let key = py.detach(|| core.add_node(&name, &namespace));
+        let key = py.detach(|| core.discovery().add_node(&name, &namespace));
         let state = Arc::new(NodeState {
             context: context.state.clone(),
             key,
@@ -133,7 +133,7 @@ impl Node {
         if enable_rosout {
             logging::add_node(py, &state);
         }
-        let life = Lifetime::new(move || core.remove_node(key));
+        let life = Lifetime::new(move || core.discovery().remove_node(key));
         Ok(PyClassInitializer::from(Handle { life: life.clone() })
             .add_subclass(Self { state, life }))
     }

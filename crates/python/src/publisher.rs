@@ -85,7 +85,8 @@ pub(crate) fn create_writer(
     let core = &node.context.core;
     py.detach(|| {
         let writer = core.create_writer(spec)?;
-        core.attach_endpoint(node.key, &writer.announced());
+        core.discovery()
+            .attach_endpoint(node.key, &writer.announced());
         Ok(writer)
     })
     .map_err(error::endpoint)
@@ -125,7 +126,7 @@ impl Publisher {
         let (owner, removed) = (node.clone(), writer.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
-            core.detach_endpoint(owner.key, removed.guid());
+            core.discovery().detach_endpoint(owner.key, removed.guid());
             core.remove_writer(&removed);
         });
         Ok(
@@ -175,7 +176,13 @@ impl Publisher {
 
     fn assert_liveliness(&self, py: Python<'_>) -> PyResult<()> {
         self.check(py, "assert liveliness")?;
-        py.detach(|| self.node.context.core.assert_liveliness(&self.writer));
+        py.detach(|| {
+            self.node
+                .context
+                .core
+                .discovery()
+                .assert_liveliness(&self.writer)
+        });
         Ok(())
     }
 

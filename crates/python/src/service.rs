@@ -58,8 +58,10 @@ impl Service {
         let server = py
             .detach(|| {
                 let server = core.create_service_server(spec, DeliveryForm::Bytes)?;
-                core.attach_endpoint(node.key, &server.requests.announced());
-                core.attach_endpoint(node.key, &server.replies.announced());
+                core.discovery()
+                    .attach_endpoint(node.key, &server.requests.announced());
+                core.discovery()
+                    .attach_endpoint(node.key, &server.replies.announced());
                 Ok(server)
             })
             .map_err(error::endpoint)?;
@@ -68,8 +70,10 @@ impl Service {
         let (owner, removed) = (node.clone(), server.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
-            core.detach_endpoint(owner.key, removed.requests.data.guid);
-            core.detach_endpoint(owner.key, removed.replies.guid());
+            core.discovery()
+                .detach_endpoint(owner.key, removed.requests.data.guid);
+            core.discovery()
+                .detach_endpoint(owner.key, removed.replies.guid());
             core.remove_service_server(&removed);
         });
         let introspection = Introspection::new(&node, &name, &ty);

@@ -111,7 +111,8 @@ impl Subscription {
             .detach(|| {
                 let reader =
                     core.create_reader(spec, DeliveryForm::Bytes, ignore_local_publications)?;
-                core.attach_endpoint(node.key, &reader.announced());
+                core.discovery()
+                    .attach_endpoint(node.key, &reader.announced());
                 Ok(reader)
             })
             .map_err(error::endpoint)?;
@@ -120,7 +121,8 @@ impl Subscription {
         let (owner, removed) = (node.clone(), waiter.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
-            core.detach_endpoint(owner.key, removed.reader.data.guid);
+            core.discovery()
+                .detach_endpoint(owner.key, removed.reader.data.guid);
             core.remove_reader(&removed.reader);
         });
         Ok(

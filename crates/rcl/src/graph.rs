@@ -551,9 +551,9 @@ impl Graph {
         }
         let (ours, theirs) = (publisher.gid.prefix, subscription.gid.prefix);
         let reason = match core.prefix() {
-            own if own == ours => core.delivery_path_to(subscription.gid).reason,
-            own if own == theirs => core.delivery_path_to(publisher.gid).reason,
-            _ => core.why_no_shared_memory(ours, theirs),
+            own if own == ours => core.discovery().delivery_path_to(subscription.gid).reason,
+            own if own == theirs => core.discovery().delivery_path_to(publisher.gid).reason,
+            _ => core.discovery().why_no_shared_memory(ours, theirs),
         };
         match reason {
             None => "shared memory".into(),

@@ -79,7 +79,8 @@ impl SimTime {
         if let Some(reader) = &*reader
             && !node.is_listed_as_reader.swap(true, Ordering::Relaxed)
         {
-            core.attach_endpoint(node.node, &reader.announced());
+            core.discovery()
+                .attach_endpoint(node.node, &reader.announced());
         }
     }
 

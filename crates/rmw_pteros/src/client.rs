@@ -113,8 +113,10 @@ pub unsafe extern "C" fn rmw_create_client(
         let core = &node.context.core;
         let client =
             core.create_service_client(service_spec(name, &ty, &profile), DeliveryForm::Bytes)?;
-        core.attach_endpoint(node.key, &client.requests.announced());
-        core.attach_endpoint(node.key, &client.replies.announced());
+        core.discovery()
+            .attach_endpoint(node.key, &client.requests.announced());
+        core.discovery()
+            .attach_endpoint(node.key, &client.replies.announced());
         let state = Arc::new(ClientState {
             node: node.clone(),
             waiter: DataWaiter::new(core, client.replies.clone()),
@@ -153,8 +155,10 @@ pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut Servic
             state(client)?;
             let client = Handle::<ServiceHandle, ClientState>::destroy(client);
             let core = &client.node.context.core;
-            core.detach_endpoint(client.node.key, client.client.requests.guid());
-            core.detach_endpoint(client.node.key, client.client.replies.data.guid);
+            core.discovery()
+                .detach_endpoint(client.node.key, client.client.requests.guid());
+            core.discovery()
+                .detach_endpoint(client.node.key, client.client.replies.data.guid);
             core.remove_service_client(&client.client);
         }
         Ok(())

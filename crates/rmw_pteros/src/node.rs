@@ -70,7 +70,7 @@ pub unsafe extern "C" fn rmw_create_node(
         let guard = guard_condition::handle_of(state.graph_guard.clone(), context);
         let node = Arc::new(NodeState {
             context: state.clone(),
-            key: state.core.add_node(name, namespace),
+            key: state.core.discovery().add_node(name, namespace),
             graph_guard: GuardPointer(guard.into_raw()),
         });
         let abi = Node {
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn rmw_destroy_node(node: *mut Node) -> Ret {
         unsafe {
             state(node)?;
             let node = Handle::<Node, NodeState>::destroy(node);
-            node.context.core.remove_node(node.key);
+            node.context.core.discovery().remove_node(node.key);
         }
         Ok(())
     })

@@ -111,7 +111,8 @@ unsafe fn create_publisher(
         message_type: node.context.filterable_type(&ty),
         ..EndpointSpec::default()
     })?;
-    core.attach_endpoint(node.key, &writer.announced());
+    core.discovery()
+        .attach_endpoint(node.key, &writer.announced());
     let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let state = Arc::new(PublisherState {
         loans: can_loan.then(Loans::default),
@@ -143,7 +144,8 @@ pub unsafe extern "C" fn rmw_destroy_publisher(node: *mut Node, publisher: *mut 
             state(publisher)?;
             let publisher = Handle::<Publisher, PublisherState>::destroy(publisher);
             let core = &publisher.node.context.core;
-            core.detach_endpoint(publisher.node.key, publisher.writer.guid());
+            core.discovery()
+                .detach_endpoint(publisher.node.key, publisher.writer.guid());
             core.remove_writer(&publisher.writer);
         }
         Ok(())
@@ -336,7 +338,12 @@ pub unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const Publi
     run("rmw_publisher_assert_liveliness", || {
         // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(publisher) }?;
-        state.node.context.core.assert_liveliness(&state.writer);
+        state
+            .node
+            .context
+            .core
+            .discovery()
+            .assert_liveliness(&state.writer);
         Ok(())
     })
 }

@@ -69,8 +69,10 @@ pub unsafe extern "C" fn rmw_create_service(
         let server =
             core.create_service_server(service_spec(name, &ty, &profile), DeliveryForm::Bytes)?;
         let server = Arc::new(server);
-        core.attach_endpoint(node.key, &server.requests.announced());
-        core.attach_endpoint(node.key, &server.replies.announced());
+        core.discovery()
+            .attach_endpoint(node.key, &server.requests.announced());
+        core.discovery()
+            .attach_endpoint(node.key, &server.replies.announced());
         let state = Arc::new(ServiceState {
             node: node.clone(),
             waiter: DataWaiter::of_server(core, &server),
@@ -95,8 +97,10 @@ pub unsafe extern "C" fn rmw_destroy_service(node: *mut Node, service: *mut Serv
             state(service)?;
             let service = Handle::<ServiceHandle, ServiceState>::destroy(service);
             let core = &service.node.context.core;
-            core.detach_endpoint(service.node.key, service.server.requests.data.guid);
-            core.detach_endpoint(service.node.key, service.server.replies.guid());
+            core.discovery()
+                .detach_endpoint(service.node.key, service.server.requests.data.guid);
+            core.discovery()
+                .detach_endpoint(service.node.key, service.server.replies.guid());
             core.remove_service_server(&service.server);
         }
         Ok(())

@@ -113,7 +113,8 @@ unsafe fn create_subscription(
     };
     let form = shared_message::DELIVERY_FORM;
     let reader = core.create_reader(spec, form, options.ignore_local_publications)?;
-    core.attach_endpoint(node.key, &reader.announced());
+    core.discovery()
+        .attach_endpoint(node.key, &reader.announced());
     let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let is_filtered = reader.content_filter().is_some();
     let state = Arc::new(SubscriptionState {
@@ -151,7 +152,8 @@ pub unsafe extern "C" fn rmw_destroy_subscription(
             let subscription = Handle::<Subscription, SubscriptionState>::destroy(subscription);
             let core = &subscription.node.context.core;
             let reader = &subscription.waiter.reader;
-            core.detach_endpoint(subscription.node.key, reader.data.guid);
+            core.discovery()
+                .detach_endpoint(subscription.node.key, reader.data.guid);
             core.remove_reader(reader);
         }
         Ok(())

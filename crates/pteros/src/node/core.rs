@@ -77,7 +77,7 @@ impl NodeCore {
     /// Adds the node to the graph.
     pub(crate) fn new(parts: NodeParts) -> Arc<Self> {
         let core = parts.context.core();
-        let key = core.add_node(&parts.name, &parts.namespace);
+        let key = core.discovery().add_node(&parts.name, &parts.namespace);
         let sequential = CallbackGroupType::MutuallyExclusive;
         Arc::new(Self {
             key,
@@ -211,7 +211,7 @@ impl NodeCore {
 
     /// Records in the graph that the endpoint belongs to this node.
     pub(crate) fn attach_endpoint(&self, data: &Arc<EndpointData>) {
-        self.core().attach_endpoint(self.key, data);
+        self.core().discovery().attach_endpoint(self.key, data);
     }
 
     fn argument_sources(&self) -> Vec<&Arguments> {
@@ -273,6 +273,6 @@ impl ExecutorAssignment {
 
 impl Drop for NodeCore {
     fn drop(&mut self) {
-        self.core().remove_node(self.key);
+        self.core().discovery().remove_node(self.key);
     }
 }

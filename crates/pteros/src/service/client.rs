@@ -741,8 +741,10 @@ impl<R: Send + Sync + 'static> NodeEntity for ClientCore<R> {
 impl<R: 'static> Drop for ClientCore<R> {
     fn drop(&mut self) {
         let core = self.node.core();
-        core.detach_endpoint(self.node.key, self.runtime.requests.guid());
-        core.detach_endpoint(self.node.key, self.runtime.replies.data.guid);
+        core.discovery()
+            .detach_endpoint(self.node.key, self.runtime.requests.guid());
+        core.discovery()
+            .detach_endpoint(self.node.key, self.runtime.replies.data.guid);
         core.remove_service_client(&self.runtime);
     }
 }

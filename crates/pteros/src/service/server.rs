@@ -611,8 +611,10 @@ impl<Q: Send + 'static, R: Send + 'static> NodeEntity for ServerCore<Q, R> {
 impl<Q: 'static, R: 'static> Drop for ServerCore<Q, R> {
     fn drop(&mut self) {
         let core = self.node.core();
-        core.detach_endpoint(self.node.key, self.runtime.requests.data.guid);
-        core.detach_endpoint(self.node.key, self.runtime.replies.guid());
+        core.discovery()
+            .detach_endpoint(self.node.key, self.runtime.requests.data.guid);
+        core.discovery()
+            .detach_endpoint(self.node.key, self.runtime.replies.guid());
         core.remove_service_server(&self.runtime);
     }
 }

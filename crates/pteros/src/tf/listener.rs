@@ -340,7 +340,9 @@ impl Drop for TransformReceiver {
     fn drop(&mut self) {
         for reader in &self.readers {
             for node in self.nodes.get_mut().iter() {
-                self.core.detach_endpoint(*node, reader.data.guid);
+                self.core
+                    .discovery()
+                    .detach_endpoint(*node, reader.data.guid);
             }
             self.core.remove_reader(reader);
         }

@@ -87,7 +87,7 @@ impl Graph {
     ) -> Result<DynamicType, AnnouncedTypeError> {
         loop {
             let revision = self.revision();
-            match self.core.remote_type(endpoint) {
+            match self.core.discovery().remote_type(endpoint) {
                 Some(RemoteType::Known(description)) => {
                     return DynamicType::new(&description).map_err(AnnouncedTypeError::Invalid);
                 }

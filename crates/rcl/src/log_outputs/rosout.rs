@@ -113,7 +113,9 @@ impl State {
         }
         let writer = self.writer.clone()?;
         if !node.is_listed.swap(true, Ordering::Relaxed) {
-            node.core.attach_endpoint(node.key, &writer.data);
+            node.core
+                .discovery()
+                .attach_endpoint(node.key, &writer.data);
         }
         Some(writer)
     }

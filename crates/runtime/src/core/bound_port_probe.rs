@@ -5,10 +5,11 @@
 
 use pteros_rtps::time::Instant;
 
-use crate::core::{Core, LOCAL_PEERS_MAX};
+use crate::core::LOCAL_PEERS_MAX;
+use crate::core::discovery::Discovery;
 use crate::platform::unicast_port;
 
-impl Core {
+impl Discovery {
     /// Finds out which participant ports are bound, before announcements are sent.
     pub(crate) fn probe_bound_ports(&self, now: Instant) {
         if !self
@@ -19,7 +20,7 @@ impl Core {
         {
             return;
         }
-        let domain = self.options.domain_id;
+        let domain = self.domain_id;
         let ports = unicast_port(domain, 0)..=unicast_port(domain, LOCAL_PEERS_MAX - 1);
         let bound = self.datagrams.bound_ports(ports);
         self.participant()
@@ -36,6 +37,7 @@ mod tests {
 
     use super::*;
     use crate::CoreOptions;
+    use crate::core::Core;
     use crate::platform::SystemPlatform;
     use crate::shared_memory::SharedMemoryOptions;
 
@@ -68,16 +70,23 @@ mod tests {
     #[test]
     fn a_lone_participant_announces_to_no_port_and_a_later_one_is_discovered() {
         let first = open();
-        let announced = || first.participant().lock().stats().announcements_sent;
+        let announced = || {
+            first
+                .discovery
+                .participant()
+                .lock()
+                .stats()
+                .announcements_sent
+        };
         until(|| announced() >= 5);
         let sent = first.counts().datagrams_sent;
-        match first.datagrams.bound_ports(0..=u16::MAX) {
+        match first.discovery.datagrams.bound_ports(0..=u16::MAX) {
             Some(_) => assert_eq!(sent, 0, "datagrams to nobody"),
             // A system that does not reveal its list of bound ports.
             None => assert!(sent >= 5 * u64::from(LOCAL_PEERS_MAX - 1)),
         }
         let second = open();
-        let met = |core: &Core| core.participant().lock().participants().count() == 1;
+        let met = |core: &Core| core.discovery.participant().lock().participants().count() == 1;
         until(|| met(&first) && met(&second));
     }
 }

@@ -10,132 +10,17 @@ use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::matching::protocol_qos;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::error::QosChangeError;
 use crate::qos::{QosProfile, change};
 
-impl Core {
-    /// Applies the changeable policies of `profile` to a writer.
-    ///
-    /// These are partition, user/topic/group data, deadline, latency budget, ownership
-    /// strength, transport priority, lifespan and autodispose of unregistered instances.
-    /// Matches are evaluated again: they end, start, or are reported as incompatible. A
-    /// new match is a late joiner like any other.
-    ///
-    /// # Errors
-    /// See [`QosChangeError`]; nothing has changed then.
-    pub fn set_writer_qos(
-        &self,
-        writer: &Arc<WriterEndpoint>,
-        profile: &QosProfile,
-    ) -> Result<(), QosChangeError> {
-        if self.scheduler.is_closed() {
-            return Err(QosChangeError::ShutDown);
-        }
-        let now = self.platform.now();
-        let order = self.endpoints.begin_match();
-        let before = writer.announced();
-        let is_grouped = writer.group.is_some();
-        let after =
-            with_changeable_policies(&before, is_grouped, profile, QosProfile::to_endpoint)?;
-        let after = Arc::new(after);
-        let moves = before.qos.partition != after.qos.partition;
-        if moves {
-            self.security
-                .check_partition_permission(&after)
-                .map_err(QosChangeError::Denied)?;
-        }
-        if moves && writer.group.as_ref().is_some_and(|group| group.is_open()) {
-            return Err(QosChangeError::SetOpen);
-        }
-        let mut state = writer.state.lock();
-        writer.policies.store(after.clone(), profile.lifecycle());
-        let qos = protocol_qos(&after.qos, writer.is_keyed);
-        state.machine.set_qos(now, &qos);
-        if let Some(instances) = &mut state.instances {
-            instances.set_deadline(now, after.qos.deadline);
-        }
-        drop(state);
-        if before.qos.transport_priority != after.qos.transport_priority {
-            self.publishing.update_flow_priority(writer);
-        }
-        if before != after {
-            self.graph.change_own_endpoint(&after);
-            let readers: Vec<_> = self.endpoints.readers();
-            for reader in readers {
-                let theirs = reader.announced();
-                self.rematch_local(now, writer, &reader, &before, &theirs);
-            }
-            self.transports.announce_endpoint(now, &after);
-        }
-        drop(order);
-        self.serve_participant(now);
-        self.publishing.serve_writer(now, writer);
-        self.scheduler.wake_waiters();
-        Ok(())
-    }
-
-    /// Applies the changeable policies of `profile` to a reader.
-    ///
-    /// These are partition, user/topic/group data, deadline, latency budget,
-    /// time-based filter and autopurge delays. Matches are handled as in
-    /// [`Core::set_writer_qos`]. A "best available" policy keeps its resolved
-    /// value.
-    ///
-    /// # Errors
-    /// See [`QosChangeError`]; nothing has changed then.
-    pub fn set_reader_qos(
-        &self,
-        reader: &Arc<ReaderEndpoint>,
-        profile: &QosProfile,
-    ) -> Result<(), QosChangeError> {
-        if self.scheduler.is_closed() {
-            return Err(QosChangeError::ShutDown);
-        }
-        let now = self.platform.now();
-        let order = self.endpoints.begin_match();
-        let before = reader.announced();
-        let profile = profile.resolved_for_publishers([&*before.qos]);
-        let is_grouped = reader.group.is_some();
-        let after = with_changeable_policies(&before, is_grouped, &profile, QosProfile::to_reader)?;
-        if before.qos.partition != after.qos.partition {
-            self.security
-                .check_partition_permission(&after)
-                .map_err(QosChangeError::Denied)?;
-        }
-        let mut machine = reader.machine.lock();
-        let qos = protocol_qos(&after.qos, reader.is_keyed());
-        machine.set_qos(now, &qos, reader.has_received());
-        let mut cache = reader.cache();
-        cache.set_qos(now, &after.qos, profile.lifecycle());
-        drop(cache);
-        if ReaderCache::needs_filtering(&after.qos) {
-            reader.require_filtering();
-        }
-        drop(machine);
-        if *before != after {
-            let after = Arc::new(after);
-            self.graph.change_own_endpoint(&after);
-            reader.set_announced(after.clone());
-            let writers: Vec<_> = self.endpoints.writers();
-            for writer in writers {
-                let theirs = writer.announced();
-                self.rematch_local(now, &writer, reader, &theirs, &before);
-            }
-            self.transports.announce_endpoint(now, &after);
-        }
-        drop(order);
-        self.serve_participant(now);
-        self.serve_reader(now, reader);
-        self.scheduler.wake_waiters();
-        Ok(())
-    }
-
+impl Discovery {
     /// Evaluates two endpoints of this context again after one of them has changed;
     /// `writer_before` and `reader_before` are what they announced before.
-    fn rematch_local(
+    pub(crate) fn rematch_local(
         &self,
         now: Instant,
         writer: &Arc<WriterEndpoint>,
@@ -158,6 +43,128 @@ impl Core {
             }
             self.apply_local_match(now, writer, reader, is);
         }
+    }
+}
+
+impl Core {
+    /// Applies the changeable policies of `profile` to a writer.
+    ///
+    /// These are partition, user/topic/group data, deadline, latency budget, ownership
+    /// strength, transport priority, lifespan and autodispose of unregistered instances.
+    /// Matches are evaluated again: they end, start, or are reported as incompatible. A
+    /// new match is a late joiner like any other.
+    ///
+    /// # Errors
+    /// See [`QosChangeError`]; nothing has changed then.
+    pub fn set_writer_qos(
+        &self,
+        writer: &Arc<WriterEndpoint>,
+        profile: &QosProfile,
+    ) -> Result<(), QosChangeError> {
+        if self.scheduler.is_closed() {
+            return Err(QosChangeError::ShutDown);
+        }
+        let now = self.platform.now();
+        let order = self.discovery.endpoints.begin_match();
+        let before = writer.announced();
+        let is_grouped = writer.group.is_some();
+        let after =
+            with_changeable_policies(&before, is_grouped, profile, QosProfile::to_endpoint)?;
+        let after = Arc::new(after);
+        let moves = before.qos.partition != after.qos.partition;
+        if moves {
+            self.discovery
+                .security
+                .check_partition_permission(&after)
+                .map_err(QosChangeError::Denied)?;
+        }
+        if moves && writer.group.as_ref().is_some_and(|group| group.is_open()) {
+            return Err(QosChangeError::SetOpen);
+        }
+        let mut state = writer.state.lock();
+        writer.policies.store(after.clone(), profile.lifecycle());
+        let qos = protocol_qos(&after.qos, writer.is_keyed);
+        state.machine.set_qos(now, &qos);
+        if let Some(instances) = &mut state.instances {
+            instances.set_deadline(now, after.qos.deadline);
+        }
+        drop(state);
+        if before.qos.transport_priority != after.qos.transport_priority {
+            self.discovery.publishing.update_flow_priority(writer);
+        }
+        if before != after {
+            self.discovery.graph.change_own_endpoint(&after);
+            let readers: Vec<_> = self.discovery.endpoints.readers();
+            for reader in readers {
+                let theirs = reader.announced();
+                self.discovery
+                    .rematch_local(now, writer, &reader, &before, &theirs);
+            }
+            self.discovery.transports.announce_endpoint(now, &after);
+        }
+        drop(order);
+        self.discovery.serve_participant(now);
+        self.discovery.publishing.serve_writer(now, writer);
+        self.scheduler.wake_waiters();
+        Ok(())
+    }
+
+    /// Applies the changeable policies of `profile` to a reader.
+    ///
+    /// These are partition, user/topic/group data, deadline, latency budget,
+    /// time-based filter and autopurge delays. Matches are handled as in
+    /// [`Core::set_writer_qos`]. A "best available" policy keeps its resolved
+    /// value.
+    ///
+    /// # Errors
+    /// See [`QosChangeError`]; nothing has changed then.
+    pub fn set_reader_qos(
+        &self,
+        reader: &Arc<ReaderEndpoint>,
+        profile: &QosProfile,
+    ) -> Result<(), QosChangeError> {
+        if self.scheduler.is_closed() {
+            return Err(QosChangeError::ShutDown);
+        }
+        let now = self.platform.now();
+        let order = self.discovery.endpoints.begin_match();
+        let before = reader.announced();
+        let profile = profile.resolved_for_publishers([&*before.qos]);
+        let is_grouped = reader.group.is_some();
+        let after = with_changeable_policies(&before, is_grouped, &profile, QosProfile::to_reader)?;
+        if before.qos.partition != after.qos.partition {
+            self.discovery
+                .security
+                .check_partition_permission(&after)
+                .map_err(QosChangeError::Denied)?;
+        }
+        let mut machine = reader.machine.lock();
+        let qos = protocol_qos(&after.qos, reader.is_keyed());
+        machine.set_qos(now, &qos, reader.has_received());
+        let mut cache = reader.cache();
+        cache.set_qos(now, &after.qos, profile.lifecycle());
+        drop(cache);
+        if ReaderCache::needs_filtering(&after.qos) {
+            reader.require_filtering();
+        }
+        drop(machine);
+        if *before != after {
+            let after = Arc::new(after);
+            self.discovery.graph.change_own_endpoint(&after);
+            reader.set_announced(after.clone());
+            let writers: Vec<_> = self.discovery.endpoints.writers();
+            for writer in writers {
+                let theirs = writer.announced();
+                self.discovery
+                    .rematch_local(now, &writer, reader, &theirs, &before);
+            }
+            self.discovery.transports.announce_endpoint(now, &after);
+        }
+        drop(order);
+        self.discovery.serve_participant(now);
+        self.discovery.serve_reader(now, reader);
+        self.scheduler.wake_waiters();
+        Ok(())
     }
 }
 

@@ -9,10 +9,10 @@ use pteros_rtps::id::VendorId;
 use pteros_rtps::qos::{EndpointQos, Reliability};
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::endpoints::reader::ReaderEndpoint;
 
-impl Core {
+impl Discovery {
     /// Adds a matched remote writer.
     pub(crate) fn add_remote_set_writer(
         &self,

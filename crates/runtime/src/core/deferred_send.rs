@@ -127,16 +127,20 @@ impl Core {
     /// The same for any thread; it blocks for a full socket only if `may_wait`.
     pub(crate) fn send_all_deferred(&self, may_wait: bool) {
         while let Some(id) = self.deferred.pop() {
-            if let Some(writer) = self.endpoints.writer(id) {
+            if let Some(writer) = self.discovery.endpoints.writer(id) {
                 let now = self.platform.now();
                 let mut state = writer.state.lock();
-                self.publishing.write_deferred(now, &writer, &mut state);
+                self.discovery
+                    .publishing
+                    .write_deferred(now, &writer, &mut state);
                 let budget = if may_wait {
                     writer.blocking_budget()
                 } else {
                     BlockingBudget::non_blocking()
                 };
-                self.publishing.send_new_within(&writer, state, now, budget);
+                self.discovery
+                    .publishing
+                    .send_new_within(&writer, state, now, budget);
             }
         }
     }

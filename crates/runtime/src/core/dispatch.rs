@@ -16,6 +16,7 @@ use pteros_rtps::wire::{Heartbeat, Submessage};
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::ends::{DeferredEnds, is_participant_dispose};
 use crate::core::rate_limiter::DiscoveryRateLimiter;
 use crate::core::source_check::{SourceCheck, SourceChecks};
@@ -58,7 +59,7 @@ impl ReceiveBuffers {
     }
 }
 
-impl Core {
+impl Discovery {
     /// Advances a reader's samples and events, and sends its acknowledgements.
     pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
         self.taking.serve_reader(now, reader);
@@ -66,7 +67,9 @@ impl Core {
             self.handle_graph_samples(reader);
         }
     }
+}
 
+impl Core {
     /// Handles one datagram. Never panics, whatever it holds.
     pub(crate) fn dispatch(
         &self,
@@ -87,7 +90,8 @@ impl Core {
         } = inbox;
         let mut bytes = buffer.get(..received.len).unwrap_or_default();
         if let Some(crypto_transform) = self.send.crypto_transform() {
-            self.note_unprotected_datagram(now, bytes, &received);
+            self.discovery
+                .note_unprotected_datagram(now, bytes, &received);
             let opening = opening
                 .get_or_insert_with(|| Box::new(DecodeBuffer::new(DATAGRAM_BYTES_MAX)))
                 .open(crypto_transform, bytes);
@@ -98,7 +102,8 @@ impl Core {
             self.received.malformed.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        self.catch_up_with_peer(now, message.header().prefix);
+        self.discovery
+            .catch_up_with_peer(now, message.header().prefix);
         let (mut builtin, mut has_discovery) = (false, false);
         // Nearly always, all submessages of a datagram have one source.
         let mut checked = None;
@@ -108,7 +113,7 @@ impl Core {
             }
             if submessage.writer().is_some_and(EntityId::is_builtin) {
                 let is_ours = source.vendor == VendorId::PTEROS;
-                if !builtin && is_ours && self.is_connecting_peer(now, source.prefix) {
+                if !builtin && is_ours && self.discovery.is_connecting_peer(now, source.prefix) {
                     return;
                 }
                 let is_first = !std::mem::replace(&mut has_discovery, true);
@@ -124,7 +129,7 @@ impl Core {
                     continue;
                 }
                 builtin = true;
-                let mut participant = self.participant().lock();
+                let mut participant = self.discovery.participant().lock();
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 if is_first {
                     let has_peer = participant.has_proven(source.prefix, address);
@@ -147,7 +152,7 @@ impl Core {
         }
         self.serve_affected(now, readers, writers);
         if builtin {
-            self.serve_participant(now);
+            self.discovery.serve_participant(now);
         }
     }
 
@@ -175,7 +180,7 @@ impl Core {
             self.received.malformed.fetch_add(1, Ordering::Relaxed);
             return true;
         };
-        self.catch_up_with_peer(now, peer);
+        self.discovery.catch_up_with_peer(now, peer);
         let mut is_known = true;
         for (source, submessage) in message {
             let is_user = !submessage.writer().is_some_and(EntityId::is_builtin);
@@ -186,12 +191,12 @@ impl Core {
         }
         let renewed = sources.renews(now, peer);
         if renewed {
-            self.shm_connections.note_traffic_of(peer);
-            self.participant().lock().renew_lease(peer, now);
+            self.discovery.shm_connections.note_traffic_of(peer);
+            self.discovery.participant().lock().renew_lease(peer, now);
         }
         self.serve_affected(now, readers, writers);
         if renewed {
-            self.serve_participant(now);
+            self.discovery.serve_participant(now);
         }
         is_known
     }
@@ -226,14 +231,16 @@ impl Core {
         writers: &mut Vec<Arc<WriterEndpoint>>,
     ) {
         for reader in readers.drain(..) {
-            self.taking.serve_reader_after_message(now, &reader);
+            self.discovery
+                .taking
+                .serve_reader_after_message(now, &reader);
             if reader.is_graph() {
-                self.handle_graph_samples(&reader);
+                self.discovery.handle_graph_samples(&reader);
             }
         }
         for writer in writers.drain(..) {
-            self.publishing.serve_writer(now, &writer);
-            self.report_stalls(now, &writer);
+            self.discovery.publishing.serve_writer(now, &writer);
+            self.discovery.report_stalls(now, &writer);
         }
     }
 
@@ -247,18 +254,18 @@ impl Core {
         from: Locator,
         sources: &mut SourceChecks,
     ) -> SourceCheck {
-        let peers_changed = self.received.peers_changed.load(Ordering::Relaxed);
+        let peers_changed = self.discovery.peers_changed.load(Ordering::Relaxed);
         let check = sources.check(now, peers_changed, (prefix, from), || {
-            let mut participant = self.participant().lock();
+            let mut participant = self.discovery.participant().lock();
             let accepted = participant.accepts_source(now, prefix, Some(from));
             if !accepted {
                 return false;
             }
             drop(participant);
-            if self.shm_connections.refuses_datagrams_of(prefix) {
+            if self.discovery.shm_connections.refuses_datagrams_of(prefix) {
                 return false;
             }
-            let mut participant = self.participant().lock();
+            let mut participant = self.discovery.participant().lock();
             participant.renew_lease(prefix, now);
             participant.note_heard(now, from, prefix);
             true
@@ -274,7 +281,7 @@ impl Core {
     /// unread, because a local reader is matched with one of its writers. The ROS graph
     /// needs no last messages.
     fn awaits_messages(&self, prefix: GuidPrefix, from: Locator) -> bool {
-        let table = self.endpoints.read();
+        let table = self.discovery.endpoints.read();
         let from_first = table
             .readers_of_writer
             .range(prefix.with(EntityId::UNKNOWN)..);
@@ -282,7 +289,12 @@ impl Core {
         let is_matched =
             writers.any(|(_, readers)| readers.iter().any(|reader| !reader.is_graph()));
         drop(table);
-        is_matched && self.participant().lock().is_disposable_from(prefix, from)
+        is_matched
+            && self
+                .discovery
+                .participant()
+                .lock()
+                .is_disposable_from(prefix, from)
     }
 
     /// Passes a submessage of a user endpoint to its protocol machines. Returns false if
@@ -341,15 +353,20 @@ impl Core {
     /// Answers a heartbeat of a writer for the readers that refused it, see
     /// [`Participant::refused_writer`](pteros_rtps::participant::Participant::refused_writer).
     fn acknowledge_refused(&self, now: Instant, source: GuidPrefix, heartbeat: &Heartbeat) {
-        if heartbeat.is_final || !self.received.refuses_writers.load(Ordering::Relaxed) {
+        if heartbeat.is_final || !self.discovery.refuses_writers.load(Ordering::Relaxed) {
             return;
         }
         let writer = source.with(heartbeat.writer);
-        let Some(refused) = self.participant().lock().refused_writer(now, writer) else {
+        let Some(refused) = self
+            .discovery
+            .participant()
+            .lock()
+            .refused_writer(now, writer)
+        else {
             return;
         };
         for reader in refused.readers {
-            let Some(reader) = self.endpoints.reader(reader) else {
+            let Some(reader) = self.discovery.endpoints.reader(reader) else {
                 continue;
             };
             self.send.transmit(|outbox| {
@@ -367,7 +384,7 @@ impl Core {
         touched: &mut Vec<Arc<ReaderEndpoint>>,
         f: &mut dyn FnMut(&mut Reader),
     ) -> bool {
-        let table = self.endpoints.read();
+        let table = self.discovery.endpoints.read();
         let Some(matched) = table.readers_of_writer.get(&writer) else {
             return false;
         };
@@ -389,7 +406,7 @@ impl Core {
         touched: &mut Vec<Arc<WriterEndpoint>>,
         f: &mut dyn FnMut(&mut Writer),
     ) {
-        let Some(endpoint) = self.endpoints.writer(writer) else {
+        let Some(endpoint) = self.discovery.endpoints.writer(writer) else {
             return;
         };
         f(&mut endpoint.state.lock().machine);

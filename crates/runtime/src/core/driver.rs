@@ -173,7 +173,7 @@ impl Core {
         if slept {
             state.sockets_checked_at = now;
         } else if until <= now {
-            self.datagrams.check_readable();
+            self.discovery.datagrams.check_readable();
             self.disarm_shm_doorbell();
             state.sockets_checked_at = now;
         } else {
@@ -204,7 +204,7 @@ impl Core {
         now: Instant,
         queue: &ReadyQueue,
     ) -> usize {
-        if self.shm_connections.get().is_some() && self.scheduler.next_timeout() <= now {
+        if self.discovery.shm_connections.get().is_some() && self.scheduler.next_timeout() <= now {
             self.receive(state, now, queue)
         } else {
             0
@@ -214,7 +214,7 @@ impl Core {
     /// Polls without sleeping, for the background I/O thread and for simulations.
     /// Returns how many datagrams were handled.
     pub fn poll_now(&self, state: &mut DriverState) -> usize {
-        self.datagrams.check_readable();
+        self.discovery.datagrams.check_readable();
         self.disarm_shm_doorbell();
         let now = self.platform.now();
         state.sockets_checked_at = now;
@@ -241,10 +241,10 @@ impl Core {
         while now < end {
             // Shared memory costs a load, a socket costs a system call.
             let mut handled = self.receive(state, now, queue);
-            let checks_sockets = self.shm_connections.get().is_none()
+            let checks_sockets = self.discovery.shm_connections.get().is_none()
                 || now.since(state.sockets_checked_at) >= POLL_PERIOD;
             if handled == 0 && checks_sockets {
-                self.datagrams.check_readable();
+                self.discovery.datagrams.check_readable();
                 self.disarm_shm_doorbell();
                 state.sockets_checked_at = now;
                 handled = self.receive(state, now, queue);
@@ -269,13 +269,13 @@ impl Core {
     fn check_sockets(&self, state: &mut DriverState, now: Instant) {
         if now.since(state.sockets_checked_at) >= SOCKET_CHECK_PERIOD {
             state.sockets_checked_at = now;
-            self.datagrams.check_readable();
+            self.discovery.datagrams.check_readable();
             self.disarm_shm_doorbell();
         }
     }
 
     fn handle_shutdown_signal(&self) {
-        if self.datagrams.shutdown_requested() {
+        if self.discovery.datagrams.shutdown_requested() {
             self.request_shutdown();
         }
     }
@@ -306,7 +306,7 @@ impl Core {
             if state.slept >= LONG_SLEEP {
                 self.scheduler.note_poll_sleeping(state.slept);
             }
-            self.datagrams.sleep(now, wake_at);
+            self.discovery.datagrams.sleep(now, wake_at);
             queue.end_sleep();
         }
         self.disarm_shm_doorbell();
@@ -319,14 +319,15 @@ impl Core {
     /// [`VAIN_SLEEPS_MAX`].
     fn deferral(&self, state: &DriverState) -> Option<Duration> {
         let budget = Duration::from(self.options.shared_memory.latency_budget);
-        let has_budget = budget > Duration::ZERO && self.shm_connections.get().is_some();
+        let has_budget = budget > Duration::ZERO && self.discovery.shm_connections.get().is_some();
         (has_budget && state.vain_sleeps < VAIN_SLEEPS_MAX).then_some(budget)
     }
 
     /// Defers the doorbell: messages do not wake this process unless they are many.
     /// Returns true if no connection has a message waiting.
     fn defer_shm_doorbell(&self) -> bool {
-        self.shm_connections
+        self.discovery
+            .shm_connections
             .get()
             .is_none_or(|shm| shm.defer_doorbell())
     }
@@ -334,16 +335,17 @@ impl Core {
     /// Arms the doorbell. Returns true if no connection has a message waiting; from
     /// here on peers wake this process.
     pub(crate) fn arm_shm_doorbell(&self) -> bool {
-        self.shm_connections
+        self.discovery
+            .shm_connections
             .get()
             .is_none_or(|shm| shm.arm_doorbell())
     }
 
     pub(crate) fn disarm_shm_doorbell(&self) {
-        if let Some(shm) = self.shm_connections.get() {
+        if let Some(shm) = self.discovery.shm_connections.get() {
             shm.disarm_doorbell();
             if shm.is_due() {
-                self.poll_shm_connections(self.platform.now());
+                self.discovery.poll_shm_connections(self.platform.now());
             }
         }
     }
@@ -352,12 +354,12 @@ impl Core {
         let mut handled = 0;
         // First the discovery log: a peer known by its log needs no announcement
         // over the network.
-        if self.datagrams.discovery_log_changed() {
-            self.poll_same_host_peers(now);
+        if self.discovery.datagrams.discovery_log_changed() {
+            self.discovery.poll_same_host_peers(now);
             handled = 1;
         }
-        if self.datagrams.interfaces_changed() {
-            self.note_interfaces_changed();
+        if self.discovery.datagrams.interfaces_changed() {
+            self.discovery.note_interfaces_changed();
         }
         // The ends that waited when the sockets were last checked.
         let mut checked_for = 0;
@@ -370,7 +372,7 @@ impl Core {
                     break;
                 }
                 // Receives what was sent before them.
-                self.datagrams.check_readable();
+                self.discovery.datagrams.check_readable();
                 checked_for = ends;
                 continue;
             }
@@ -400,12 +402,12 @@ impl Core {
         now: Instant,
         handled: usize,
     ) -> bool {
-        let Some(shm) = self.shm_connections.get() else {
+        let Some(shm) = self.discovery.shm_connections.get() else {
             return self.receive_datagram(state, now);
         };
-        let is_young = self.shm_connections.is_settling(now);
+        let is_young = self.discovery.shm_connections.is_settling(now);
         if is_young {
-            self.datagrams.check_readable();
+            self.discovery.datagrams.check_readable();
         }
         // A connection with endless traffic must not starve the sockets.
         let sockets_first = is_young || handled % 8 == 7;
@@ -413,18 +415,18 @@ impl Core {
             return true;
         }
         if is_young {
-            self.shm_connections.note_drained(now);
+            self.discovery.shm_connections.note_drained(now);
         }
         self.receive_shm_message(shm, state, now, &mut None)
             || (!sockets_first && self.receive_datagram(state, now))
     }
 
     fn receive_datagram(&self, state: &mut DriverState, now: Instant) -> bool {
-        let mut pending = self.datagrams.receive(&mut state.inbox.buffer);
+        let mut pending = self.discovery.datagrams.receive(&mut state.inbox.buffer);
         if pending.is_none() {
             return false;
         }
-        if let Some(shm) = self.shm_connections.get() {
+        if let Some(shm) = self.discovery.shm_connections.get() {
             // Earlier shared-memory messages are received first: the last samples of a
             // writer precede the announcement of its end.
             let mut budget = SHM_MESSAGES_BEFORE_DATAGRAM_MAX;
@@ -453,11 +455,11 @@ impl Core {
         if self.dispatch_shm_message(now, &mut state.inbox, &record) {
             return true;
         }
-        self.datagrams.check_readable();
+        self.discovery.datagrams.check_readable();
         let mut may_be_known = false;
         for _ in 0..DATAGRAMS_PER_POLL {
             let next = pending.take();
-            let next = next.or_else(|| self.datagrams.receive(&mut state.inbox.buffer));
+            let next = next.or_else(|| self.discovery.datagrams.receive(&mut state.inbox.buffer));
             let Some(received) = next else { break };
             self.dispatch(now, &mut state.inbox, received);
             may_be_known = true;
@@ -491,34 +493,34 @@ impl Core {
                 self.descriptor_check.run(now, &*self.platform);
                 self.fire_participant_timeouts(state, now);
             }
-            TimeoutOwner::ShmConnections => self.poll_shm_connections(now),
+            TimeoutOwner::ShmConnections => self.discovery.poll_shm_connections(now),
             TimeoutOwner::Transport(index) => {
-                let _order = self.endpoints.begin_match();
-                self.serve_transport(now, index);
+                let _order = self.discovery.endpoints.begin_match();
+                self.discovery.serve_transport(now, index);
             }
-            TimeoutOwner::Interfaces => self.follow_interfaces(now),
-            TimeoutOwner::Graph => self.announce_graph(now),
-            TimeoutOwner::SameHostPeers => self.poll_same_host_peers(now),
-            TimeoutOwner::Handshakes => self.poll_handshakes(now),
+            TimeoutOwner::Interfaces => self.discovery.follow_interfaces(now),
+            TimeoutOwner::Graph => self.discovery.announce_graph(now),
+            TimeoutOwner::SameHostPeers => self.discovery.poll_same_host_peers(now),
+            TimeoutOwner::Handshakes => self.discovery.poll_handshakes(now),
             TimeoutOwner::Writer(id) => {
-                if let Some(writer) = self.endpoints.writer(id) {
+                if let Some(writer) = self.discovery.endpoints.writer(id) {
                     writer.handle_timeout(now);
-                    self.publishing.serve_writer(now, &writer);
-                    self.report_stalls(now, &writer);
+                    self.discovery.publishing.serve_writer(now, &writer);
+                    self.discovery.report_stalls(now, &writer);
                 }
             }
             TimeoutOwner::LingeringWriter(id) => {
-                if let Some(writer) = self.endpoints.writer(id) {
-                    self.end_linger(now, &writer);
+                if let Some(writer) = self.discovery.endpoints.writer(id) {
+                    self.discovery.end_linger(now, &writer);
                 }
             }
             TimeoutOwner::TraceFile => self.write_trace_file(),
             TimeoutOwner::FlowController(controller) => self.run_flow_controller(now, controller),
             TimeoutOwner::Reader(id) => {
-                if let Some(reader) = self.endpoints.reader(id) {
+                if let Some(reader) = self.discovery.endpoints.reader(id) {
                     reader.machine.lock().handle_timeout(now);
-                    self.serve_reader(now, &reader);
-                    self.announce_undecodable(now, &reader);
+                    self.discovery.serve_reader(now, &reader);
+                    self.discovery.announce_undecodable(now, &reader);
                 }
             }
         }
@@ -596,7 +598,7 @@ impl Core {
 impl Core {
     /// Handles the participant's timeouts. Timeouts that end a silent peer are deferred.
     fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant) {
-        let mut participant = self.participant().lock();
+        let mut participant = self.discovery.participant().lock();
         let may_lose_peers = participant.may_lose_peers(now);
         if may_lose_peers {
             participant.handle_other_timeouts(now);
@@ -604,7 +606,7 @@ impl Core {
             participant.handle_timeout(now);
         }
         drop(participant);
-        self.serve_participant(now);
+        self.discovery.serve_participant(now);
         if may_lose_peers {
             state.inbox.ends.defer_timeouts(now);
             // No thread sleeps until they are handled. They are not due again in this
@@ -617,7 +619,7 @@ impl Core {
 
     /// Number of deferred ends.
     fn deferred_ends(&self, state: &DriverState) -> usize {
-        state.inbox.ends.len() + usize::from(self.same_host.has_deferred_removals())
+        state.inbox.ends.len() + usize::from(self.discovery.same_host.has_deferred_removals())
     }
 
     /// Applies the deferred ends if everything that had arrived was received
@@ -632,7 +634,7 @@ impl Core {
             let oldest = state.inbox.ends.oldest();
             let oldest = oldest
                 .into_iter()
-                .chain(self.same_host.oldest_deferred_removal())
+                .chain(self.discovery.same_host.oldest_deferred_removal())
                 .min();
             let waited = oldest.map_or(END_WAIT_MAX, |at| now.since(at));
             if waited < END_DELAY_MAX
@@ -642,22 +644,22 @@ impl Core {
             }
         }
         let ends = std::mem::take(&mut state.inbox.ends);
-        self.same_host.apply_deferred_removals(now);
+        self.discovery.same_host.apply_deferred_removals(now);
         for dispose in &ends.disposes {
             self.apply_dispose(now, dispose);
         }
         if let Some(at) = ends.timeouts {
-            self.participant().lock().lose_silent_peers(at);
+            self.discovery.participant().lock().lose_silent_peers(at);
         }
-        self.serve_participant(now);
+        self.discovery.serve_participant(now);
     }
 
     /// Receives what has arrived, without callbacks. Stops before a reader would lose a
     /// sample that its callbacks did not take. Returns whether all was received.
     fn receive_within_histories(&self, state: &mut DriverState, now: Instant) -> bool {
-        self.datagrams.check_readable();
+        self.discovery.datagrams.check_readable();
         for _ in 0..RECEIVED_AT_ONCE_MAX {
-            let table = self.endpoints.read();
+            let table = self.discovery.endpoints.read();
             let have_space = table.readers.values().all(|reader| reader.has_space());
             drop(table);
             if !have_space {
@@ -675,7 +677,7 @@ impl Core {
         let Ok(message) = MessageReader::new(&dispose.datagram, self.prefix) else {
             return;
         };
-        let mut participant = self.participant().lock();
+        let mut participant = self.discovery.participant().lock();
         for (source, submessage) in message {
             if source.prefix != self.prefix && is_participant_dispose(&submessage) {
                 participant.handle_submessage(now, Some(dispose.from), &source, &submessage);

@@ -36,7 +36,7 @@ impl Core {
     /// That of the operating system, in practice "too many open files".
     /// `Unsupported` in a simulation, which has no descriptors.
     pub fn external_event_loop(&self, queue: &ReadyQueue) -> io::Result<ExternalEventLoop> {
-        let sockets = self.datagrams.descriptor().ok_or_else(|| {
+        let sockets = self.discovery.datagrams.descriptor().ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
                 "this context has no sockets to poll; call Core::poll",

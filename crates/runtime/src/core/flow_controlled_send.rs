@@ -168,22 +168,31 @@ impl Core {
                 resume = next_send_retry(now);
                 break;
             }
-            let Some(id) = self.publishing.flow_controllers.next(now, controller) else {
+            let Some(id) = self
+                .discovery
+                .publishing
+                .flow_controllers
+                .next(now, controller)
+            else {
                 break;
             };
-            let Some(writer) = self.endpoints.writer(id) else {
+            let Some(writer) = self.discovery.endpoints.writer(id) else {
                 // Queued by a run that overlapped its removal.
-                self.publishing.flow_controllers.remove(controller, id);
+                self.discovery
+                    .publishing
+                    .flow_controllers
+                    .remove(controller, id);
                 continue;
             };
-            self.publishing.send_one(now, &writer);
+            self.discovery.publishing.send_one(now, &writer);
             if sent == DATAGRAMS_PER_RUN {
                 // No more at this instant: due timeouts take precedence.
                 resume = now.after(Duration::from_nanos(1));
                 break;
             }
         }
-        self.publishing
+        self.discovery
+            .publishing
             .flow_controllers
             .resume_at(resume, controller);
     }

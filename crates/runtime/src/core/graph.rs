@@ -14,6 +14,7 @@ use pteros_rtps::user_data::{ANY_TYPE_HASH, type_hash_entry};
 use pteros_rtps::writer::PayloadForm;
 
 use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::matching::EndpointSpec;
 use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
 use crate::endpoints::writer::WriterEndpoint;
@@ -49,105 +50,7 @@ impl Graph {
     }
 }
 
-impl Core {
-    /// Creates the endpoints of `ros_discovery_info`.
-    pub(crate) fn create_graph_endpoints(&self) {
-        let hash = ParticipantEntitiesInfo::TYPE_HASH;
-        let qos = EndpointQos {
-            reliability: Reliability::Reliable,
-            durability: Durability::TransientLocal,
-            history: History::KeepLast(1),
-            user_data: type_hash_entry(hash),
-            ..EndpointQos::default()
-        };
-        let spec = |qos: EndpointQos| EndpointSpec {
-            topic: DISCOVERY_TOPIC.into(),
-            type_name: ParticipantEntitiesInfo::dds_type_name(),
-            qos,
-            ..EndpointSpec::default()
-        };
-        let reader_qos = EndpointQos {
-            history: History::KeepAll,
-            // This reader accepts the layouts of all distributions.
-            user_data: [&qos.user_data, ANY_TYPE_HASH.as_bytes()].concat(),
-            ..qos.clone()
-        };
-        let form = DeliveryForm::Bytes;
-        let reader = self.create_reader(spec(reader_qos), form, true);
-        let writer = self.create_writer(spec(qos));
-        if let (Ok(writer), Ok(reader)) = (writer, reader) {
-            reader.mark_as_graph_reader();
-            let _ = self.graph_writer.set(writer);
-        }
-    }
-
-    /// Adds a node of this context to the graph.
-    pub fn add_node(&self, name: &str, namespace: &str) -> NodeKey {
-        let (key, duplicate) = self.graph.add_node(name, namespace);
-        if let Some(tracer) = &self.tracer {
-            tracer.name_node(key, &node_path(namespace, name));
-        }
-        if let Some(whose) = duplicate {
-            warn_duplicate_name(&node_path(namespace, name), whose);
-        }
-        self.graph_changed();
-        key
-    }
-
-    /// Removes a node from the graph of all peers.
-    pub fn remove_node(&self, key: NodeKey) {
-        self.graph.remove_node(key);
-        self.graph_changed();
-    }
-
-    /// Assigns an endpoint to a node.
-    pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
-        self.graph.note_own_endpoint(data);
-        if let Some(tracer) = &self.tracer {
-            tracer.name_owner(data.guid.entity, key);
-        }
-        self.graph.attach_endpoint(key, data.guid);
-        self.attach_endpoint_on_transports(key, data.guid);
-        self.graph_changed();
-    }
-
-    /// Removes an endpoint from a node.
-    pub fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
-        self.graph.detach_endpoint(key, guid);
-        self.graph_changed();
-    }
-
-    fn graph_changed(&self) {
-        self.graph.note_change();
-        self.scheduler.wake_waiters();
-        let at = self.platform.now().after(ANNOUNCE_DELAY);
-        self.scheduler.schedule(TimeoutOwner::Graph, Some(at));
-    }
-
-    /// Publishes the local node list.
-    pub(crate) fn announce_graph(&self, now: Instant) {
-        let list = {
-            // So an older list never replaces a newer one, and never follows the
-            // endpoints of a node that it lacks.
-            let _order = self.endpoints.begin_match();
-            let list = self.graph.node_list();
-            let payload = to_payload(&list, Representation::Xcdr1);
-            self.same_host.append_node_list(now, &payload);
-            for transport in self.transports.added() {
-                transport.announce_nodes(now, &list);
-            }
-            list
-        };
-        let Some(writer) = self.graph_writer.get() else {
-            return;
-        };
-        let mut message = NodeListMessage(list);
-        let outcome = self.publish(writer, &mut message, self.platform.wall_clock());
-        if let Err(error) = outcome {
-            tracing::debug!(%error, "announce nodes");
-        }
-    }
-
+impl Discovery {
     /// Handles the node lists of remote peers.
     pub(crate) fn handle_graph_samples(&self, reader: &ReaderEndpoint) {
         let mut any = false;
@@ -197,6 +100,110 @@ impl Core {
         drop(participant);
         self.serve_participant(self.platform.now());
     }
+
+    pub(crate) fn graph_changed(&self) {
+        self.graph.note_change();
+        self.scheduler.wake_waiters();
+        let at = self.platform.now().after(ANNOUNCE_DELAY);
+        self.scheduler.schedule(TimeoutOwner::Graph, Some(at));
+    }
+
+    /// Publishes the local node list.
+    pub(crate) fn announce_graph(&self, now: Instant) {
+        let list = {
+            // So an older list never replaces a newer one, and never follows the
+            // endpoints of a node that it lacks.
+            let _order = self.endpoints.begin_match();
+            let list = self.graph.node_list();
+            let payload = to_payload(&list, Representation::Xcdr1);
+            self.same_host.append_node_list(now, &payload);
+            for transport in self.transports.added() {
+                transport.announce_nodes(now, &list);
+            }
+            list
+        };
+        let Some(writer) = self.graph_writer.get() else {
+            return;
+        };
+        if writer.take_wants_connections() {
+            self.shm_connections.connect_on_demand(now, writer.guid());
+        }
+        let mut message = NodeListMessage(list);
+        let source = self.platform.wall_clock();
+        let outcome = self.publishing.overwrite(writer, &mut message, source);
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "announce nodes");
+        }
+    }
+
+    /// Adds a node of this context to the graph.
+    pub fn add_node(&self, name: &str, namespace: &str) -> NodeKey {
+        let (key, duplicate) = self.graph.add_node(name, namespace);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_node(key, &node_path(namespace, name));
+        }
+        if let Some(whose) = duplicate {
+            warn_duplicate_name(&node_path(namespace, name), whose);
+        }
+        self.graph_changed();
+        key
+    }
+
+    /// Removes a node from the graph of all peers.
+    pub fn remove_node(&self, key: NodeKey) {
+        self.graph.remove_node(key);
+        self.graph_changed();
+    }
+
+    /// Assigns an endpoint to a node.
+    pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
+        self.graph.note_own_endpoint(data);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_owner(data.guid.entity, key);
+        }
+        self.graph.attach_endpoint(key, data.guid);
+        self.attach_endpoint_on_transports(key, data.guid);
+        self.graph_changed();
+    }
+
+    /// Removes an endpoint from a node.
+    pub fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
+        self.graph.detach_endpoint(key, guid);
+        self.graph_changed();
+    }
+}
+
+impl Core {
+    /// Creates the endpoints of `ros_discovery_info`.
+    pub(crate) fn create_graph_endpoints(&self) {
+        let hash = ParticipantEntitiesInfo::TYPE_HASH;
+        let qos = EndpointQos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            history: History::KeepLast(1),
+            user_data: type_hash_entry(hash),
+            ..EndpointQos::default()
+        };
+        let spec = |qos: EndpointQos| EndpointSpec {
+            topic: DISCOVERY_TOPIC.into(),
+            type_name: ParticipantEntitiesInfo::dds_type_name(),
+            qos,
+            ..EndpointSpec::default()
+        };
+        let reader_qos = EndpointQos {
+            history: History::KeepAll,
+            // This reader accepts the layouts of all distributions.
+            user_data: [&qos.user_data, ANY_TYPE_HASH.as_bytes()].concat(),
+            ..qos.clone()
+        };
+        let form = DeliveryForm::Bytes;
+        let reader = self.create_reader(spec(reader_qos), form, true);
+        let writer = self.create_writer(spec(qos));
+        if let (Ok(writer), Ok(reader)) = (writer, reader) {
+            reader.mark_as_graph_reader();
+            let _ = self.discovery.graph_writer.set(writer);
+        }
+    }
 }
 
 struct NodeListMessage(ParticipantEntitiesInfo);
@@ -239,7 +246,7 @@ mod tests {
             ..CoreOptions::default()
         };
         let core = Core::open(Arc::new(SystemPlatform::new()), options).expect("open");
-        let graph = &core.graph;
+        let graph = &core.discovery.graph;
         let reader = |n: u8, user_data: &[u8]| {
             let guid =
                 GuidPrefix([n; 12]).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
@@ -267,7 +274,7 @@ mod tests {
         for (n, layout) in [(2, GidLayout::Bytes24), (3, GidLayout::Bytes16)] {
             let handle = |n: u8, layout| {
                 let (sender, payload) = (GuidPrefix([n; 12]), list(n, layout));
-                let account = core.participant().lock().memory_account(sender);
+                let account = core.discovery.participant().lock().memory_account(sender);
                 graph.handle_node_list(sender, &payload, &account)
             };
             assert_eq!(layout_for(&reader(n, b"")), None);
@@ -301,7 +308,7 @@ mod tests {
         let reader = core.create_reader(spec.clone(), DeliveryForm::Bytes, true);
         let writer = core.create_writer(spec);
         assert!(reader.is_ok() && writer.is_ok());
-        let table = core.endpoints.read();
+        let table = core.discovery.endpoints.read();
         let writers = table.writers.values().map(|writer| &writer.data);
         let readers = table.readers.values().map(|reader| &reader.data);
         let announced: Vec<&Arc<EndpointData>> = writers.chain(readers).collect();

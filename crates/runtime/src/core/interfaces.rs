@@ -8,8 +8,8 @@ use pteros_rtps::locator::Locator;
 use pteros_rtps::participant::{PathInfo, PathReason};
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::Core;
-use crate::core::SocketReport;
+use crate::core::discovery::Discovery;
+use crate::core::socket_report::SocketReport;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::transport::rtps::RtpsTransport;
 
@@ -63,7 +63,7 @@ impl SocketReport {
     }
 }
 
-impl Core {
+impl Discovery {
     /// Schedules a new list of interfaces after a notice of the kernel: [`LIST_PERIOD`]
     /// after the last list, or with the next due timeouts if that has passed.
     pub(crate) fn note_interfaces_changed(&self) {

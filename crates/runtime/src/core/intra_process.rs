@@ -6,12 +6,12 @@ use std::sync::Arc;
 use pteros_rtps::matching::{MatchOutcome, evaluate_match};
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::endpoints::mismatch;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::WriterEndpoint;
 
-impl Core {
+impl Discovery {
     /// Matches two endpoints of this context, or reports why they do not match.
     pub(crate) fn match_local(
         &self,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::publish_path::PublishPath;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::scheduler::timeout_queue::TimeoutOwner;
@@ -61,36 +62,8 @@ impl PublishPath {
     }
 }
 
-impl Core {
-    /// Removes a writer and informs peers and local readers.
-    ///
-    /// Closes its store, which blocks for disk I/O. A writer that has just disposed of
-    /// its instances lingers until remote readers acknowledge, at most two seconds.
-    /// Closing the context ends that.
-    pub fn remove_writer(&self, writer: &WriterEndpoint) {
-        let disposed = self.dispose_all(writer);
-        self.flush(writer);
-        let now = self.platform.now();
-        if let Some(group) = &writer.group {
-            group.remove(writer);
-        }
-        if !disposed || !self.publishing.begin_linger(now, writer) {
-            return self.finish_removal(now, writer);
-        }
-        let order = self.endpoints.begin_match();
-        self.publishing.intra_process.end_matches_of(now, writer);
-        drop(order);
-        self.scheduler.wake_waiters();
-    }
-
-    /// Removes a lingering writer.
-    pub(crate) fn end_linger(&self, now: Instant, writer: &Arc<WriterEndpoint>) {
-        if writer.is_lingering() {
-            self.finish_removal(now, writer);
-        }
-    }
-
-    fn finish_removal(&self, now: Instant, writer: &WriterEndpoint) {
+impl Discovery {
+    pub(crate) fn finish_removal(&self, now: Instant, writer: &WriterEndpoint) {
         let guid = writer.guid();
         let order = self.endpoints.begin_match();
         self.endpoints.write().writers.remove(&guid.entity);
@@ -106,6 +79,39 @@ impl Core {
         self.security.forget_endpoint(guid);
         self.scheduler.wake_waiters();
         writer.close_store();
+    }
+
+    /// Removes a lingering writer.
+    pub(crate) fn end_linger(&self, now: Instant, writer: &Arc<WriterEndpoint>) {
+        if writer.is_lingering() {
+            self.finish_removal(now, writer);
+        }
+    }
+}
+
+impl Core {
+    /// Removes a writer and informs peers and local readers.
+    ///
+    /// Closes its store, which blocks for disk I/O. A writer that has just disposed of
+    /// its instances lingers until remote readers acknowledge, at most two seconds.
+    /// Closing the context ends that.
+    pub fn remove_writer(&self, writer: &WriterEndpoint) {
+        let disposed = self.dispose_all(writer);
+        self.flush(writer);
+        let now = self.platform.now();
+        if let Some(group) = &writer.group {
+            group.remove(writer);
+        }
+        if !disposed || !self.discovery.publishing.begin_linger(now, writer) {
+            return self.discovery.finish_removal(now, writer);
+        }
+        let order = self.discovery.endpoints.begin_match();
+        self.discovery
+            .publishing
+            .intra_process
+            .end_matches_of(now, writer);
+        drop(order);
+        self.scheduler.wake_waiters();
     }
 }
 

@@ -18,6 +18,7 @@ use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{FragmentSize, ReaderProxyConfig, Writer, WriterConfig};
 
 use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::peers::SilentParticipant;
 use crate::core::table_fill::warn_about_full_table;
 use crate::endpoints::coherent_delivery::changes_publishers;
@@ -84,280 +85,7 @@ impl RtpsTransport {
     }
 }
 
-impl Core {
-    /// Creates a writer, announces it and matches it with local readers.
-    ///
-    /// A transient or persistent writer starts with its stored samples and blocks
-    /// until they are read from disk.
-    ///
-    /// # Errors
-    /// See [`EndpointError`].
-    pub fn create_writer(&self, spec: EndpointSpec) -> Result<Arc<WriterEndpoint>, EndpointError> {
-        self.create_writer_with_flow(spec, None)
-    }
-
-    /// As [`Core::create_writer`], with a flow controller and a priority there.
-    pub(crate) fn create_writer_with_flow(
-        &self,
-        spec: EndpointSpec,
-        flow: Option<(usize, Option<i32>)>,
-    ) -> Result<Arc<WriterEndpoint>, EndpointError> {
-        let guid = self.new_guid(spec.topic_key.writer_kind())?;
-        let (topic_key, lifecycle) = (spec.topic_key.clone(), spec.lifecycle);
-        let (group, message_type) = (spec.group.clone(), spec.message_type.clone());
-        if group.as_ref().is_some_and(|group| group.is_open()) {
-            return Err(GroupError::SetOpen.into());
-        }
-        let (store, as_bytes) = (spec.store.clone(), spec.serialize_only);
-        let mut data = self.endpoint_data(guid, spec);
-        if let Some(group) = &group {
-            data.group = Some(group.guid());
-            data.qos.presentation = group.presentation();
-        }
-        if data.qos.representation.is_empty() {
-            data.qos.representation = vec![XCDR1];
-        }
-        self.security.check_endpoint_permission(&mut data)?;
-        let membership = flow.map(|(controller, priority)| FlowMembership {
-            controller,
-            priority: priority.unwrap_or(data.qos.transport_priority),
-            writer: guid.entity,
-        });
-        let has_own_priority = flow.is_some_and(|(_, priority)| priority.is_some());
-        let controller = flow.and_then(|(at, _)| self.options.flow_controllers.get(at));
-        let fragment_bytes_max = controller.map_or(u16::MAX, FlowController::fragment_bytes_max);
-        let wanted = self.send.fragment_size(FragmentSize {
-            same_host: self.options.fragment_bytes_same_host,
-            network: self.options.fragment_bytes_network,
-        });
-        let mut config = WriterConfig {
-            fragment_size: FragmentSize {
-                same_host: wanted.same_host.min(fragment_bytes_max),
-                network: wanted.network.min(fragment_bytes_max),
-            },
-            flow_controlled: membership.is_some(),
-            // The crypto transform finds the keys by it.
-            omits_info_dst: !self.send.is_secured(),
-            ..WriterConfig::new(guid, protocol_qos(&data.qos, topic_key.reader().is_some()))
-        };
-        self.options.limits.bound_writer(&mut config.limits);
-        let sample_bytes_max = config.limits.sample_bytes_max;
-        durable_store::extend_history(&mut config, self.options.store.bytes_max);
-        let events = Arc::default();
-        let (store, stored) = self.open_store(&data, store, &events)?.unzip();
-        let machine = Writer::new(config);
-        let data = Arc::new(data);
-        let mut writer = WriterEndpoint::new(WriterEndpointConfig {
-            data: data.clone(),
-            machine,
-            sample_bytes_max,
-            topic_key: &topic_key,
-            lifecycle,
-            group,
-            events,
-            store,
-        });
-        writer.flow_membership = membership;
-        writer.has_own_priority = has_own_priority;
-        writer.serialize_only = as_bytes;
-        writer.ty = FilterableType::new(message_type, self.options.limits.filter_depth);
-        let writer = Arc::new(writer);
-        if let Some(tracer) = &self.tracer
-            && writer.data.topic != DISCOVERY_TOPIC
-        {
-            tracer.name_endpoint(&writer.data);
-        }
-        if let Some(group) = &writer.group {
-            group.add(&writer)?;
-        }
-        let now = self.platform.now();
-        writer.restore(now, self.platform.wall_clock(), stored.unwrap_or_default());
-        let order = self.endpoints.begin_match();
-        let local: Vec<_> = {
-            let mut table = self.endpoints.write();
-            table.writers.insert(guid.entity, writer.clone());
-            let on_topic = |reader: &&Arc<ReaderEndpoint>| reader.data.topic == data.topic;
-            table.readers.values().filter(on_topic).cloned().collect()
-        };
-        for reader in &local {
-            self.match_local(now, &writer, reader);
-        }
-        self.transports.announce_endpoint(now, &data);
-        drop(order);
-        self.serve_participant(now);
-        if has_manual_lease(&writer.data.qos) {
-            // Alive from its creation; after that it must assert liveliness.
-            writer.state.lock().machine.assert_liveliness(now);
-        }
-        self.publishing.serve_writer(now, &writer);
-        self.scheduler.wake_waiters();
-        Ok(writer)
-    }
-
-    /// Creates a reader, announces it and matches it with local writers.
-    ///
-    /// # Errors
-    /// See [`EndpointError`].
-    pub fn create_reader(
-        &self,
-        spec: EndpointSpec,
-        delivery_form: DeliveryForm,
-        ignore_local: bool,
-    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
-        self.create_reader_for(None, spec, delivery_form, ignore_local)
-    }
-
-    /// Creates a reader whose samples are passed to an inline listener instead of a
-    /// queue, from the first one on.
-    ///
-    /// # Errors
-    /// See [`EndpointError`].
-    pub fn create_reader_with_listener(
-        &self,
-        spec: EndpointSpec,
-        delivery_form: DeliveryForm,
-        listener: InlineListener,
-    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
-        self.create_reader_for(Some(listener), spec, delivery_form, false)
-    }
-
-    fn create_reader_for(
-        &self,
-        listener: Option<InlineListener>,
-        spec: EndpointSpec,
-        delivery_form: DeliveryForm,
-        ignore_local: bool,
-    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
-        let delivery_form = if spec.serialize_only {
-            DeliveryForm::Bytes
-        } else {
-            delivery_form
-        };
-        let guid = self.new_guid(spec.topic_key.reader_kind())?;
-        let (topic_key, lifecycle) = (spec.topic_key.clone(), spec.lifecycle);
-        let local_filter =
-            IntraProcessFilter::new(spec.message_type.clone(), self.options.limits.filter_depth);
-        let content_filter = match &spec.content_filter {
-            Some(filter) => local_filter.build(&spec.topic, filter)?,
-            None => None,
-        };
-        local_filter.set(content_filter.clone());
-        let group = spec.subscription_group.clone();
-        let mut data = self.endpoint_data(guid, spec);
-        if data.qos.representation.is_empty() {
-            data.qos.representation = vec![XCDR1, XCDR2];
-        }
-        if let Some(group) = &group {
-            data.qos.presentation = group.presentation();
-        }
-        self.security.check_endpoint_permission(&mut data)?;
-        if content_filter.is_some() {
-            self.transports
-                .note_content_filter(guid, content_filter.as_ref());
-        }
-        let machine = Reader::new(ReaderConfig {
-            content_filter,
-            ..reader_config(
-                guid,
-                &protocol_qos(&data.qos, topic_key.reader().is_some()),
-                &self.options.limits,
-            )
-        });
-        let mut reader = ReaderEndpoint::new(
-            Arc::new(data),
-            delivery_form,
-            ignore_local,
-            machine,
-            local_filter,
-            &topic_key,
-            lifecycle,
-        );
-        if let Some(group) = &group {
-            reader = reader.in_group(group);
-        }
-        reader.listener = listener;
-        if reader.data.topic != DISCOVERY_TOPIC {
-            reader.tracer.clone_from(&self.tracer);
-        }
-        if let Some(tracer) = &reader.tracer {
-            tracer.name_endpoint(&reader.data);
-        }
-        let reader = Arc::new(reader);
-        if let Some(member) = &reader.group {
-            member.group.note_reader(member.index, &reader);
-        }
-        let now = self.platform.now();
-        let order = self.endpoints.begin_match();
-        let local: Vec<_> = {
-            let mut table = self.endpoints.write();
-            table.readers.insert(guid.entity, reader.clone());
-            let on_topic = |writer: &&Arc<WriterEndpoint>| writer.data.topic == reader.data.topic;
-            table.writers.values().filter(on_topic).cloned().collect()
-        };
-        for writer in &local {
-            self.match_local(now, writer, &reader);
-        }
-        self.transports.announce_endpoint(now, &reader.announced());
-        drop(order);
-        self.serve_participant(now);
-        self.scheduler.wake_waiters();
-        Ok(reader)
-    }
-
-    /// Removes a reader and informs peers and local writers.
-    pub fn remove_reader(&self, reader: &ReaderEndpoint) {
-        let guid = reader.data.guid;
-        let now = self.platform.now();
-        let order = self.endpoints.begin_match();
-        let writers: Vec<_> = {
-            let mut table = self.endpoints.write();
-            table.readers.remove(&guid.entity);
-            table.readers_of_writer.retain(|_, readers| {
-                readers.retain(|r| r.data.guid != guid);
-                !readers.is_empty()
-            });
-            table.writers.values().cloned().collect()
-        };
-        for writer in writers {
-            self.publishing.intra_process.remove_route(&writer, reader);
-        }
-        if let Some(member) = &reader.group {
-            member.group.remove_reader(now, member.index);
-        }
-        self.scheduler.remove(TimeoutOwner::Reader(guid.entity));
-        self.transports.withdraw_endpoint(now, guid);
-        self.security.forget_endpoint(guid);
-        drop(order);
-        self.serve_participant(now);
-        self.scheduler.wake_waiters();
-    }
-
-    fn new_guid(&self, kind: u8) -> Result<Guid, EndpointError> {
-        if self.scheduler.is_closed() {
-            return Err(EndpointError::ShutDown);
-        }
-        let table = self.endpoints.read();
-        if table.writers.len() + table.readers.len() >= ENDPOINTS_MAX {
-            return Err(EndpointError::TooMany { max: ENDPOINTS_MAX });
-        }
-        drop(table);
-        Ok(self.endpoints.new_guid(kind))
-    }
-
-    fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
-        let mut qos = spec.qos;
-        if qos.user_data.is_empty() {
-            qos.user_data = NO_ENTRIES.to_vec();
-        }
-        EndpointData {
-            type_information: self
-                .transports
-                .rtps
-                .type_information(&spec.message_type, &spec.type_name),
-            ..EndpointData::new(guid, &spec.topic, &spec.type_name, qos)
-        }
-    }
-
+impl Discovery {
     // --- local with remote ---
 
     /// Applies the decisions of discovery and sends its output.
@@ -374,8 +102,7 @@ impl Core {
                 security.set_unvalidated_count(participant.unvalidated_count());
             }
             drop(participant);
-            self.received
-                .refuses_writers
+            self.refuses_writers
                 .store(refuses_writers, Ordering::Relaxed);
             if events.is_empty() {
                 break;
@@ -404,7 +131,7 @@ impl Core {
                 | ParticipantEvent::ParticipantChanged(_)
                 | ParticipantEvent::ParticipantLost { .. }
         ) {
-            self.received.peers_changed.fetch_add(1, Ordering::Relaxed);
+            self.peers_changed.fetch_add(1, Ordering::Relaxed);
         }
         match event {
             ParticipantEvent::Matched {
@@ -708,6 +435,292 @@ impl Core {
                 machine.update_writer(remote.guid, &remote.qos);
                 reader.note_writer(remote.guid, remote.qos.ownership_strength);
             }
+        }
+    }
+}
+
+impl Core {
+    /// Creates a writer, announces it and matches it with local readers.
+    ///
+    /// A transient or persistent writer starts with its stored samples and blocks
+    /// until they are read from disk.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_writer(&self, spec: EndpointSpec) -> Result<Arc<WriterEndpoint>, EndpointError> {
+        self.create_writer_with_flow(spec, None)
+    }
+
+    /// As [`Core::create_writer`], with a flow controller and a priority there.
+    pub(crate) fn create_writer_with_flow(
+        &self,
+        spec: EndpointSpec,
+        flow: Option<(usize, Option<i32>)>,
+    ) -> Result<Arc<WriterEndpoint>, EndpointError> {
+        let guid = self.new_guid(spec.topic_key.writer_kind())?;
+        let (topic_key, lifecycle) = (spec.topic_key.clone(), spec.lifecycle);
+        let (group, message_type) = (spec.group.clone(), spec.message_type.clone());
+        if group.as_ref().is_some_and(|group| group.is_open()) {
+            return Err(GroupError::SetOpen.into());
+        }
+        let (store, as_bytes) = (spec.store.clone(), spec.serialize_only);
+        let mut data = self.endpoint_data(guid, spec);
+        if let Some(group) = &group {
+            data.group = Some(group.guid());
+            data.qos.presentation = group.presentation();
+        }
+        if data.qos.representation.is_empty() {
+            data.qos.representation = vec![XCDR1];
+        }
+        self.discovery
+            .security
+            .check_endpoint_permission(&mut data)?;
+        let membership = flow.map(|(controller, priority)| FlowMembership {
+            controller,
+            priority: priority.unwrap_or(data.qos.transport_priority),
+            writer: guid.entity,
+        });
+        let has_own_priority = flow.is_some_and(|(_, priority)| priority.is_some());
+        let controller = flow.and_then(|(at, _)| self.options.flow_controllers.get(at));
+        let fragment_bytes_max = controller.map_or(u16::MAX, FlowController::fragment_bytes_max);
+        let wanted = self.send.fragment_size(FragmentSize {
+            same_host: self.options.fragment_bytes_same_host,
+            network: self.options.fragment_bytes_network,
+        });
+        let mut config = WriterConfig {
+            fragment_size: FragmentSize {
+                same_host: wanted.same_host.min(fragment_bytes_max),
+                network: wanted.network.min(fragment_bytes_max),
+            },
+            flow_controlled: membership.is_some(),
+            // The crypto transform finds the keys by it.
+            omits_info_dst: !self.send.is_secured(),
+            ..WriterConfig::new(guid, protocol_qos(&data.qos, topic_key.reader().is_some()))
+        };
+        self.options.limits.bound_writer(&mut config.limits);
+        let sample_bytes_max = config.limits.sample_bytes_max;
+        durable_store::extend_history(&mut config, self.options.store.bytes_max);
+        let events = Arc::default();
+        let (store, stored) = self.open_store(&data, store, &events)?.unzip();
+        let machine = Writer::new(config);
+        let data = Arc::new(data);
+        let mut writer = WriterEndpoint::new(WriterEndpointConfig {
+            data: data.clone(),
+            machine,
+            sample_bytes_max,
+            topic_key: &topic_key,
+            lifecycle,
+            group,
+            events,
+            store,
+        });
+        writer.flow_membership = membership;
+        writer.has_own_priority = has_own_priority;
+        writer.serialize_only = as_bytes;
+        writer.ty = FilterableType::new(message_type, self.options.limits.filter_depth);
+        let writer = Arc::new(writer);
+        if let Some(tracer) = &self.tracer
+            && writer.data.topic != DISCOVERY_TOPIC
+        {
+            tracer.name_endpoint(&writer.data);
+        }
+        if let Some(group) = &writer.group {
+            group.add(&writer)?;
+        }
+        let now = self.platform.now();
+        writer.restore(now, self.platform.wall_clock(), stored.unwrap_or_default());
+        let order = self.discovery.endpoints.begin_match();
+        let local: Vec<_> = {
+            let mut table = self.discovery.endpoints.write();
+            table.writers.insert(guid.entity, writer.clone());
+            let on_topic = |reader: &&Arc<ReaderEndpoint>| reader.data.topic == data.topic;
+            table.readers.values().filter(on_topic).cloned().collect()
+        };
+        for reader in &local {
+            self.discovery.match_local(now, &writer, reader);
+        }
+        self.discovery.transports.announce_endpoint(now, &data);
+        drop(order);
+        self.discovery.serve_participant(now);
+        if has_manual_lease(&writer.data.qos) {
+            // Alive from its creation; after that it must assert liveliness.
+            writer.state.lock().machine.assert_liveliness(now);
+        }
+        self.discovery.publishing.serve_writer(now, &writer);
+        self.scheduler.wake_waiters();
+        Ok(writer)
+    }
+
+    /// Creates a reader, announces it and matches it with local writers.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_reader(
+        &self,
+        spec: EndpointSpec,
+        delivery_form: DeliveryForm,
+        ignore_local: bool,
+    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        self.create_reader_for(None, spec, delivery_form, ignore_local)
+    }
+
+    /// Creates a reader whose samples are passed to an inline listener instead of a
+    /// queue, from the first one on.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_reader_with_listener(
+        &self,
+        spec: EndpointSpec,
+        delivery_form: DeliveryForm,
+        listener: InlineListener,
+    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        self.create_reader_for(Some(listener), spec, delivery_form, false)
+    }
+
+    fn create_reader_for(
+        &self,
+        listener: Option<InlineListener>,
+        spec: EndpointSpec,
+        delivery_form: DeliveryForm,
+        ignore_local: bool,
+    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        let delivery_form = if spec.serialize_only {
+            DeliveryForm::Bytes
+        } else {
+            delivery_form
+        };
+        let guid = self.new_guid(spec.topic_key.reader_kind())?;
+        let (topic_key, lifecycle) = (spec.topic_key.clone(), spec.lifecycle);
+        let local_filter =
+            IntraProcessFilter::new(spec.message_type.clone(), self.options.limits.filter_depth);
+        let content_filter = match &spec.content_filter {
+            Some(filter) => local_filter.build(&spec.topic, filter)?,
+            None => None,
+        };
+        local_filter.set(content_filter.clone());
+        let group = spec.subscription_group.clone();
+        let mut data = self.endpoint_data(guid, spec);
+        if data.qos.representation.is_empty() {
+            data.qos.representation = vec![XCDR1, XCDR2];
+        }
+        if let Some(group) = &group {
+            data.qos.presentation = group.presentation();
+        }
+        self.discovery
+            .security
+            .check_endpoint_permission(&mut data)?;
+        if content_filter.is_some() {
+            self.discovery
+                .transports
+                .note_content_filter(guid, content_filter.as_ref());
+        }
+        let machine = Reader::new(ReaderConfig {
+            content_filter,
+            ..reader_config(
+                guid,
+                &protocol_qos(&data.qos, topic_key.reader().is_some()),
+                &self.options.limits,
+            )
+        });
+        let mut reader = ReaderEndpoint::new(
+            Arc::new(data),
+            delivery_form,
+            ignore_local,
+            machine,
+            local_filter,
+            &topic_key,
+            lifecycle,
+        );
+        if let Some(group) = &group {
+            reader = reader.in_group(group);
+        }
+        reader.listener = listener;
+        if reader.data.topic != DISCOVERY_TOPIC {
+            reader.tracer.clone_from(&self.tracer);
+        }
+        if let Some(tracer) = &reader.tracer {
+            tracer.name_endpoint(&reader.data);
+        }
+        let reader = Arc::new(reader);
+        if let Some(member) = &reader.group {
+            member.group.note_reader(member.index, &reader);
+        }
+        let now = self.platform.now();
+        let order = self.discovery.endpoints.begin_match();
+        let local: Vec<_> = {
+            let mut table = self.discovery.endpoints.write();
+            table.readers.insert(guid.entity, reader.clone());
+            let on_topic = |writer: &&Arc<WriterEndpoint>| writer.data.topic == reader.data.topic;
+            table.writers.values().filter(on_topic).cloned().collect()
+        };
+        for writer in &local {
+            self.discovery.match_local(now, writer, &reader);
+        }
+        self.discovery
+            .transports
+            .announce_endpoint(now, &reader.announced());
+        drop(order);
+        self.discovery.serve_participant(now);
+        self.scheduler.wake_waiters();
+        Ok(reader)
+    }
+
+    /// Removes a reader and informs peers and local writers.
+    pub fn remove_reader(&self, reader: &ReaderEndpoint) {
+        let guid = reader.data.guid;
+        let now = self.platform.now();
+        let order = self.discovery.endpoints.begin_match();
+        let writers: Vec<_> = {
+            let mut table = self.discovery.endpoints.write();
+            table.readers.remove(&guid.entity);
+            table.readers_of_writer.retain(|_, readers| {
+                readers.retain(|r| r.data.guid != guid);
+                !readers.is_empty()
+            });
+            table.writers.values().cloned().collect()
+        };
+        for writer in writers {
+            self.discovery
+                .publishing
+                .intra_process
+                .remove_route(&writer, reader);
+        }
+        if let Some(member) = &reader.group {
+            member.group.remove_reader(now, member.index);
+        }
+        self.scheduler.remove(TimeoutOwner::Reader(guid.entity));
+        self.discovery.transports.withdraw_endpoint(now, guid);
+        self.discovery.security.forget_endpoint(guid);
+        drop(order);
+        self.discovery.serve_participant(now);
+        self.scheduler.wake_waiters();
+    }
+
+    fn new_guid(&self, kind: u8) -> Result<Guid, EndpointError> {
+        if self.scheduler.is_closed() {
+            return Err(EndpointError::ShutDown);
+        }
+        let table = self.discovery.endpoints.read();
+        if table.writers.len() + table.readers.len() >= ENDPOINTS_MAX {
+            return Err(EndpointError::TooMany { max: ENDPOINTS_MAX });
+        }
+        drop(table);
+        Ok(self.discovery.endpoints.new_guid(kind))
+    }
+
+    fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
+        let mut qos = spec.qos;
+        if qos.user_data.is_empty() {
+            qos.user_data = NO_ENTRIES.to_vec();
+        }
+        EndpointData {
+            type_information: self
+                .discovery
+                .transports
+                .rtps
+                .type_information(&spec.message_type, &spec.type_name),
+            ..EndpointData::new(guid, &spec.topic, &spec.type_name, qos)
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The core of a context: the wiring of one RTPS participant and its further transports.
 //!
-//! A [`Core`] owns the parts of a context and passes reports of one part to the others.
-//! Each part has its own folder, fields and locks: endpoints, send path, scheduler, transports,
-//! shared-memory connections, same-host peers, graph, security. A part never accesses the
-//! core. An operation on one part is a method of that part.
+//! A [`Core`] contains one type per verb, each with its own fields: [`Discovery`] applies
+//! matches, [`PublishPath`] sends, [`TakePath`] gives received samples to the user. Below
+//! them are the parts of a context, each in its own folder with its own locks: endpoints,
+//! send path, scheduler, transports, shared-memory connections, same-host peers, graph,
+//! security. A part never accesses the core. An operation on one part is a method of that
+//! part.
 //!
-//! Nearly all fields of `Core` are parts. Its methods are in the files of this folder.
-//! They are the interface of the runtime, and operations on several parts, such as a
-//! publish, a match or a poll. `docs/internals/drive_contract.md` lists the calling
-//! threads and the order of calls.
+//! `docs/internals/drive_contract.md` lists the owners, the calling threads and the order
+//! of calls.
 
 mod bound_port_probe;
 mod changeable_qos;
@@ -16,6 +16,7 @@ mod coherent_sets;
 mod content_filter;
 mod deferred_send;
 mod descriptor_check;
+pub(crate) mod discovery;
 pub mod dispatch;
 pub mod driver;
 mod durable_store;
@@ -38,6 +39,8 @@ mod publisher_group;
 mod rate_limiter;
 mod security;
 mod security_hooks;
+pub(crate) mod shared_parts;
+pub(crate) mod socket_report;
 mod source_check;
 mod stalled_readers;
 mod subscription_group;
@@ -59,12 +62,14 @@ use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::descriptor_check::DescriptorCheck;
+use crate::core::discovery::Discovery;
 use crate::core::publish_path::PublishPath;
 use crate::core::security_hooks::SecurityHooks;
+use crate::core::shared_parts::SharedParts;
+use crate::core::socket_report::SocketReport;
 use crate::core::take_path::TakePath;
 use crate::endpoints::Endpoints;
 use crate::endpoints::durable_store::StoreOptions;
-use crate::endpoints::writer::WriterEndpoint;
 use crate::error::OpenError;
 use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::limits::Limits;
@@ -85,6 +90,7 @@ use crate::send::deferred::DeferredSends;
 use crate::send::flow_controller::FlowController;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
+use crate::shm_transport::ShmTransport;
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::transport::rtps::RtpsTransport;
 use crate::transport::transports::{Transports, open_transports};
@@ -211,55 +217,27 @@ pub(crate) struct ReceiveCounters {
     pub(crate) received: AtomicU64,
     pub(crate) malformed: AtomicU64,
     pub(crate) foreign_sources: AtomicU64,
-    /// Participants discovered, changed or lost.
-    pub(crate) peers_changed: AtomicU64,
-    /// [`Participant::has_refused_writers`].
-    pub(crate) refuses_writers: AtomicBool,
     pub(crate) rate_limited: AtomicU64,
     /// The address with most of them, as a number, and its count.
     pub(crate) most_limited_address: AtomicU32,
     pub(crate) most_limited_count: AtomicU64,
 }
 
-/// Logged moves of traffic between two addresses, with their time.
-type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
-
-/// Results of opening the sockets.
-struct SocketReport {
-    participant_index: u32,
-    advice: Vec<String>,
-    /// When the interfaces were last listed, nanoseconds; 0: at the opening.
-    interfaces_listed_at: AtomicU64,
-    told_moves: Mutex<ToldMoves, rank::ToldMoves>,
-}
-
 /// See the module documentation.
 pub struct Core {
     /// Clock, random seed and network.
     pub platform: Arc<dyn Platform>,
-    pub(crate) datagrams: Arc<dyn DatagramSockets>,
+    pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) prefix: GuidPrefix,
     pub(crate) options: CoreOptions,
-    sockets: SocketReport,
-    /// RTPS, and the transports that were added to it.
-    pub(crate) transports: Arc<Transports>,
-    pub(crate) endpoints: Endpoints,
-    pub(crate) publishing: PublishPath,
-    pub(crate) taking: TakePath,
-    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) discovery: Discovery,
+    received: ReceiveCounters,
+    pub(crate) send: Arc<SendPath>,
     driver: Mutex<DriverState, rank::Driver>,
     /// A queue that never has work, for polls that serve no executor.
     idle_queue: ReadyQueue,
-    pub(crate) graph: Arc<Graph>,
-    /// Announces the local nodes.
-    graph_writer: OnceLock<Arc<WriterEndpoint>>,
-    pub(crate) shm_connections: ShmConnections,
-    received: ReceiveCounters,
-    pub(crate) send: Arc<SendPath>,
     /// Remote sends that are deferred until waiting callbacks have run.
     deferred: DeferredSends,
-    pub(crate) same_host: SameHostPeers,
-    pub(crate) security: SecurityHooks,
     pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) descriptor_check: DescriptorCheck,
 }
@@ -311,7 +289,7 @@ impl Core {
             let drives_itself = platform.drives_undriven(&context);
             let background_io = (!drives_itself).then(BackgroundIo::for_process).flatten();
             let scheduler = Arc::new(Scheduler::new(datagrams.clone(), background_io));
-            let parts = SecurityParts {
+            let used = SecurityParts {
                 domain_id: options.domain_id,
                 platform: platform.clone(),
                 participant: participant.clone(),
@@ -319,7 +297,7 @@ impl Core {
                 send: send.clone(),
             };
             let own = credentials.zip(crypto_transform);
-            let security = own.map(|(own, transform)| own.into_security(transform, parts));
+            let security = own.map(|(own, transform)| own.into_security(transform, used));
             let rtps = RtpsTransport {
                 participant: participant.clone(),
                 send: send.clone(),
@@ -331,51 +309,29 @@ impl Core {
                     Vec::new()
                 });
             let transports = Arc::new(Transports::new(rtps, added));
-            let enclave = options.enclave.clone();
-            let graph = Arc::new(Graph::new(prefix, transports.clone(), enclave));
-            Self {
+            let parts = SharedParts {
                 prefix,
-                sockets: SocketReport {
-                    participant_index: opened.participant_index,
-                    advice: opened.advice,
-                    interfaces_listed_at: AtomicU64::new(0),
-                    told_moves: Mutex::default(),
-                },
-                shm_connections: ShmConnections::new(
-                    opened.shm,
-                    prefix,
-                    participant.clone(),
-                    scheduler.clone(),
-                    send.clone(),
-                ),
-                same_host: SameHostPeers::new(
-                    options.lease,
-                    datagrams.clone(),
-                    participant,
-                    graph.clone(),
-                    scheduler.clone(),
-                ),
-                publishing: PublishPath::new(
-                    &platform,
-                    &scheduler,
-                    &send,
-                    &options.flow_controllers,
-                ),
-                taking: TakePath::new(&platform, &scheduler, &send),
                 platform,
                 datagrams,
-                graph,
-                graph_writer: OnceLock::new(),
-                transports,
-                endpoints: Endpoints::new(prefix),
+                scheduler,
+                send,
+                tracer,
+            };
+            let sockets = SocketReport::new(opened.participant_index, opened.advice);
+            let security = SecurityHooks(security.map(Box::new));
+            let discovery =
+                new_discovery(&options, &parts, sockets, opened.shm, transports, security);
+            Self {
+                prefix,
+                platform: parts.platform,
+                scheduler: parts.scheduler,
+                discovery,
+                received: ReceiveCounters::default(),
+                send: parts.send,
                 driver: Mutex::new(DriverState::new(options.busy_poll)),
                 idle_queue: ReadyQueue::new(|| {}),
-                received: ReceiveCounters::default(),
-                send,
                 deferred: DeferredSends::default(),
-                scheduler,
-                security: SecurityHooks(security.map(Box::new)),
-                tracer,
+                tracer: parts.tracer,
                 descriptor_check: DescriptorCheck::default(),
                 options,
             }
@@ -388,9 +344,9 @@ impl Core {
     }
 
     fn start(self: &Arc<Self>, now: Instant) {
-        self.same_host.connect_to_all(now);
+        self.discovery.same_host.connect_to_all(now);
         self.create_graph_endpoints();
-        self.serve_participant(now);
+        self.discovery.serve_participant(now);
         let context: Arc<dyn UndrivenContext> = self.clone();
         self.scheduler.watch(Arc::downgrade(&context));
     }
@@ -398,11 +354,6 @@ impl Core {
     /// The GUID prefix of the participant.
     pub fn prefix(&self) -> GuidPrefix {
         self.prefix
-    }
-
-    /// The participant: discovery by RTPS.
-    pub(crate) fn participant(&self) -> &Mutex<Participant, rank::Participant> {
-        &self.transports.rtps.participant
     }
 
     /// The options with which the context was opened.
@@ -413,48 +364,53 @@ impl Core {
     /// The participant index on this host, which determines the ports (RTPS 2.5
     /// §9.6.1.1).
     pub fn participant_index(&self) -> u32 {
-        self.sockets.participant_index
+        self.discovery.sockets.participant_index
     }
 
     /// Hints for the operator about the sockets, such as clamped buffers.
     pub fn advice(&self) -> &[String] {
-        &self.sockets.advice
+        &self.discovery.sockets.advice
     }
 
     /// RTPS, and the transports beside it.
     pub fn transports(&self) -> &Transports {
-        &self.transports
+        &self.discovery.transports
     }
 
     /// Diagnostics of the participant.
     pub fn rtps(&self) -> &RtpsTransport {
-        &self.transports.rtps
+        &self.discovery.transports.rtps
     }
 
     /// The writers' side: from written samples to datagrams.
     pub fn publishing(&self) -> &PublishPath {
-        &self.publishing
+        &self.discovery.publishing
     }
 
     /// The readers' side: from received samples to the user.
     pub fn taking(&self) -> &TakePath {
-        &self.taking
+        &self.discovery.taking
+    }
+
+    /// Who is there, and who is matched.
+    pub fn discovery(&self) -> &Discovery {
+        &self.discovery
     }
 
     /// What security has decided.
     pub fn security(&self) -> &SecurityHooks {
-        &self.security
+        &self.discovery.security
     }
 
     /// The graph cache: the known nodes and endpoints.
     pub fn graph(&self) -> &Graph {
-        &self.graph
+        &self.discovery.graph
     }
 
     /// The totals.
     pub fn counts(&self) -> CoreCounts {
         let (received, sent) = (&self.received, &self.send.counters);
-        let discovery = *self.participant().lock().stats();
+        let discovery = *self.discovery.participant().lock().stats();
         CoreCounts {
             datagrams_received: received.received.load(Ordering::Relaxed),
             datagrams_sent: sent.sent.load(Ordering::Relaxed),
@@ -513,7 +469,7 @@ impl Core {
         self.send_deferred();
         self.request_shutdown();
         let now = self.platform.now();
-        for transport in self.transports.iter() {
+        for transport in self.discovery.transports.iter() {
             transport.close(now);
         }
         // The background I/O thread may still hold the core for a moment, and the process
@@ -548,11 +504,14 @@ impl UndrivenContext for Core {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.datagrams.descriptor()
+        self.discovery.datagrams.descriptor()
     }
 
     fn memory_bytes(&self) -> (usize, usize) {
-        (Self::memory_bytes(self), self.endpoints.worst_case_bytes())
+        (
+            Self::memory_bytes(self),
+            self.discovery.endpoints.worst_case_bytes(),
+        )
     }
 
     fn exceeded_limit(&self) -> Option<String> {
@@ -619,6 +578,53 @@ fn report_sockets(plan: &SocketPlan, opened: &OpenedSockets) {
         && plan.shared_memory.enabled
     {
         tracing::warn!("{reason}; processes of this host communicate by UDP");
+    }
+}
+
+/// Discovery of a context that has just been opened.
+fn new_discovery(
+    options: &CoreOptions,
+    parts: &SharedParts,
+    sockets: SocketReport,
+    shm: Result<Arc<dyn ShmTransport>, String>,
+    transports: Arc<Transports>,
+    security: SecurityHooks,
+) -> Discovery {
+    let prefix = parts.prefix;
+    let participant = transports.rtps.participant.clone();
+    let enclave = options.enclave.clone();
+    let graph = Arc::new(Graph::new(prefix, transports.clone(), enclave));
+    Discovery {
+        platform: parts.platform.clone(),
+        datagrams: parts.datagrams.clone(),
+        scheduler: parts.scheduler.clone(),
+        prefix,
+        domain_id: options.domain_id,
+        sockets,
+        shm_connections: ShmConnections::new(
+            shm,
+            prefix,
+            participant.clone(),
+            parts.scheduler.clone(),
+            parts.send.clone(),
+        ),
+        same_host: SameHostPeers::new(
+            options.lease,
+            parts.datagrams.clone(),
+            participant,
+            graph.clone(),
+            parts.scheduler.clone(),
+        ),
+        publishing: PublishPath::new(parts, &options.flow_controllers),
+        taking: TakePath::new(parts),
+        graph,
+        graph_writer: OnceLock::new(),
+        transports,
+        endpoints: Endpoints::new(prefix),
+        peers_changed: AtomicU64::new(0),
+        refuses_writers: AtomicBool::new(false),
+        security,
+        tracer: parts.tracer.clone(),
     }
 }
 

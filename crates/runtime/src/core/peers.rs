@@ -10,7 +10,7 @@ use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::endpoints::Endpoints;
 use crate::sample::DeliveryPath;
 use crate::shm_connections::PeerDelivery;
@@ -119,7 +119,7 @@ impl Endpoints {
     }
 }
 
-impl Core {
+impl Discovery {
     /// Reads the logs of same-host peers.
     pub(crate) fn poll_same_host_peers(&self, now: Instant) {
         let totals = || {
@@ -163,7 +163,7 @@ impl Core {
             && self.shm_connections.poll(shm, now)
         {
             // A peer may send from another address now.
-            self.received.peers_changed.fetch_add(1, Ordering::Relaxed);
+            self.peers_changed.fetch_add(1, Ordering::Relaxed);
             self.serve_participant(now);
         }
     }

@@ -14,6 +14,7 @@ use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
 use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::publish_path::PublishPath;
 use crate::endpoints::intra_process::WrittenSample;
 use crate::endpoints::local_route::has_manual_lease;
@@ -52,6 +53,36 @@ struct WriteLocks<'a> {
 }
 
 impl PublishPath {
+    /// Publishes for a KEEP_LAST writer without instances, groups and local readers. It
+    /// never waits for history space.
+    ///
+    /// # Errors
+    /// [`PublishError::ShutDown`], [`PublishError::TooLarge`].
+    pub(crate) fn overwrite(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn OutboundMessage,
+        source: Timestamp,
+    ) -> Result<(), PublishError> {
+        if self.scheduler.is_closed() {
+            return Err(PublishError::ShutDown);
+        }
+        let write = RemoteWrite {
+            source,
+            instance: None,
+            bytes: message.serialized_len(),
+        };
+        writer.check_size(write.bytes)?;
+        let payload = serialize(writer, message);
+        let now = self.platform.now();
+        let locks = WriteLocks {
+            state: writer.state.lock(),
+            group: None,
+        };
+        self.try_write_sample(now, writer, message, locks, write, &payload);
+        Ok(())
+    }
+
     /// Writes a sample if the history accepts it, before local readers get it.
     fn try_write_sample(
         &self,
@@ -258,6 +289,38 @@ impl PublishPath {
     }
 }
 
+impl Discovery {
+    /// Asserts liveliness for all MANUAL_BY_PARTICIPANT writers, which one assertion
+    /// covers.
+    pub(crate) fn assert_participant(&self, now: Instant) {
+        let kind = Liveliness::ManualByParticipant;
+        let writers: Vec<_> = {
+            let table = self.endpoints.read();
+            let all = table.writers.values();
+            all.filter(|w| w.data.qos.liveliness == kind)
+                .cloned()
+                .collect()
+        };
+        for writer in &writers {
+            self.publishing.assert_writer(now, writer);
+        }
+        for transport in self.transports.iter() {
+            transport.assert_liveliness(now, kind);
+        }
+        self.serve_participant(now);
+    }
+
+    /// Asserts the liveliness of a manual writer (DDS 1.4 §2.2.3.11).
+    pub fn assert_liveliness(&self, writer: &WriterEndpoint) {
+        let now = self.platform.now();
+        match writer.data.qos.liveliness {
+            Liveliness::Automatic => {}
+            Liveliness::ManualByTopic => self.publishing.assert_writer(now, writer),
+            Liveliness::ManualByParticipant => self.assert_participant(now),
+        }
+    }
+}
+
 impl Core {
     /// Publishes one message on the caller's thread: local readers first, then the
     /// network.
@@ -322,7 +385,7 @@ impl Core {
         let asserts_participant =
             qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos);
         if asserts_participant {
-            self.assert_participant(self.platform.now());
+            self.discovery.assert_participant(self.platform.now());
         }
         Ok(sequence)
     }
@@ -362,7 +425,8 @@ impl Core {
             return self.publish_remotely(writer, message, request);
         }
         if !state.deferred.is_empty() {
-            self.publishing
+            self.discovery
+                .publishing
                 .write_deferred(self.platform.now(), writer, &mut state);
         }
         let mark = next_coherent_mark(&mut group, &mut state);
@@ -379,6 +443,7 @@ impl Core {
             mark,
         };
         if self
+            .discovery
             .publishing
             .intra_process
             .deliver(now, writer, &mut state, message, &sample)
@@ -419,7 +484,9 @@ impl Core {
         }
         if writer.take_wants_connections() {
             let now = self.platform.now();
-            self.shm_connections.connect_on_demand(now, writer.guid());
+            self.discovery
+                .shm_connections
+                .connect_on_demand(now, writer.guid());
         }
         if message.wants_buffer()
             && let Some(memory) = self.chunk_for_payload(writer, bytes, budget)?
@@ -434,7 +501,7 @@ impl Core {
         if writer.data.qos.history == History::KeepAll {
             let published = self.publish_when_accepted(writer, message, write, budget);
             if published.is_ok() {
-                self.publishing.prefault_next(writer, bytes);
+                self.discovery.publishing.prefault_next(writer, bytes);
             }
             return published;
         }
@@ -445,8 +512,10 @@ impl Core {
         while !state.deferred.is_empty() {
             // The earlier message is sent, not only written: KEEP_LAST could
             // replace it.
-            self.publishing.write_deferred(now, writer, &mut state);
-            self.publishing.send_new(writer, state, now);
+            self.discovery
+                .publishing
+                .write_deferred(now, writer, &mut state);
+            self.discovery.publishing.send_new(writer, state, now);
             state = writer.state.lock();
         }
         Ok(self.write_sample(now, writer, message, WriteLocks { state, group }, write))
@@ -478,6 +547,7 @@ impl Core {
                 let payload: &Bytes = payload.get_or_insert_with(|| serialize(writer, message));
                 let locks = WriteLocks { state, group };
                 accepted = self
+                    .discovery
                     .publishing
                     .try_write_sample(now, writer, message, locks, write, payload);
                 return accepted.is_some();
@@ -527,6 +597,7 @@ impl Core {
             mark,
         };
         let is_made = self
+            .discovery
             .publishing
             .intra_process
             .deliver(now, writer, &mut state, message, &sample);
@@ -552,7 +623,8 @@ impl Core {
         let written = state.machine.write(now, new);
         debug_assert!(written.is_ok(), "there was space for a sample: {written:?}");
         let locks = WriteLocks { state, group };
-        self.publishing
+        self.discovery
+            .publishing
             .keep_and_send(now, writer, message, locks, sample, payload);
         meta.sequence
     }
@@ -584,38 +656,10 @@ impl Core {
         self.send_deferred();
         if writer.announced().qos.latency_budget != Duration::ZERO {
             writer.state.lock().machine.flush();
-            self.publishing.serve_writer(self.platform.now(), writer);
+            self.discovery
+                .publishing
+                .serve_writer(self.platform.now(), writer);
         }
-    }
-
-    /// Asserts the liveliness of a manual writer (DDS 1.4 §2.2.3.11).
-    pub fn assert_liveliness(&self, writer: &WriterEndpoint) {
-        let now = self.platform.now();
-        match writer.data.qos.liveliness {
-            Liveliness::Automatic => {}
-            Liveliness::ManualByTopic => self.publishing.assert_writer(now, writer),
-            Liveliness::ManualByParticipant => self.assert_participant(now),
-        }
-    }
-
-    /// Asserts liveliness for all MANUAL_BY_PARTICIPANT writers, which one assertion
-    /// covers.
-    fn assert_participant(&self, now: Instant) {
-        let kind = Liveliness::ManualByParticipant;
-        let writers: Vec<_> = {
-            let table = self.endpoints.read();
-            let all = table.writers.values();
-            all.filter(|w| w.data.qos.liveliness == kind)
-                .cloned()
-                .collect()
-        };
-        for writer in &writers {
-            self.publishing.assert_writer(now, writer);
-        }
-        for transport in self.transports.iter() {
-            transport.assert_liveliness(now, kind);
-        }
-        self.serve_participant(now);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::core::shared_parts::SharedParts;
 use crate::endpoints::intra_process::IntraProcess;
 use crate::platform::Platform;
 use crate::scheduler::Scheduler;
@@ -24,16 +25,12 @@ pub struct PublishPath {
 }
 
 impl PublishPath {
-    pub(crate) fn new(
-        platform: &Arc<dyn Platform>,
-        scheduler: &Arc<Scheduler>,
-        send: &Arc<SendPath>,
-        controllers: &[FlowController],
-    ) -> Self {
+    pub(crate) fn new(parts: &SharedParts, controllers: &[FlowController]) -> Self {
+        let (platform, scheduler) = (&parts.platform, &parts.scheduler);
         Self {
             platform: platform.clone(),
             scheduler: scheduler.clone(),
-            send: send.clone(),
+            send: parts.send.clone(),
             intra_process: IntraProcess {
                 platform: platform.clone(),
                 scheduler: scheduler.clone(),

@@ -5,11 +5,11 @@ use pteros_rtps::matching::{self, MatchOutcome};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::platform::ReceivedDatagram;
 use crate::security::{ReadyMatch, Security};
 
-impl Core {
+impl Discovery {
     /// Handles discovery events of unauthenticated participants.
     pub(crate) fn handle_unauthenticated_event(&self, now: Instant, event: &ParticipantEvent) {
         let Some(security) = &self.security.0 else {

@@ -7,10 +7,10 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::discovery::data::limits::STALLED_READERS;
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::endpoints::writer::WriterEndpoint;
 
-impl Core {
+impl Discovery {
     /// Logs and announces a change of a publisher's stalled subscriptions. Call it
     /// without a lock.
     pub(crate) fn report_stalls(&self, now: Instant, writer: &WriterEndpoint) {

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::time::Instant;
 
+use crate::core::shared_parts::SharedParts;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::platform::Platform;
 use crate::sample::{PoppedSample, QueuedSample};
@@ -24,15 +25,11 @@ pub struct TakePath {
 }
 
 impl TakePath {
-    pub(crate) fn new(
-        platform: &Arc<dyn Platform>,
-        scheduler: &Arc<Scheduler>,
-        send: &Arc<SendPath>,
-    ) -> Self {
+    pub(crate) fn new(parts: &SharedParts) -> Self {
         Self {
-            platform: platform.clone(),
-            scheduler: scheduler.clone(),
-            send: send.clone(),
+            platform: parts.platform.clone(),
+            scheduler: parts.scheduler.clone(),
+            send: parts.send.clone(),
         }
     }
 

@@ -20,7 +20,7 @@ use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::publish_path::PublishPath;
 use crate::endpoints::Endpoints;
 use crate::endpoints::mismatch;
@@ -110,7 +110,7 @@ impl PublishPath {
     }
 }
 
-impl Core {
+impl Discovery {
     /// Notifies the further transports of a local endpoint's node, and applies their reports:
     /// a publisher may write at once.
     pub(crate) fn attach_endpoint_on_transports(&self, key: NodeKey, endpoint: Guid) {

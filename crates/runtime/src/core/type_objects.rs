@@ -11,7 +11,7 @@ use pteros_msg::typeobject::{TypeObjects, is_announced};
 use pteros_rtps::discovery::type_lookup::RemoteType;
 use pteros_rtps::id::Guid;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::endpoints::content_filter::MessageType;
 use crate::transport::rtps::RtpsTransport;
 
@@ -48,7 +48,7 @@ impl RtpsTransport {
     }
 }
 
-impl Core {
+impl Discovery {
     /// The type of a remote endpoint, requested from its participant (TypeLookup).
     ///
     /// Requests missing types and does not wait. Call again when the graph has changed,

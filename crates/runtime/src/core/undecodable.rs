@@ -13,7 +13,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::discovery::Discovery;
 use crate::core::take_path::TakePath;
 use crate::endpoints::Endpoints;
 use crate::endpoints::reader::ReaderEndpoint;
@@ -76,7 +76,7 @@ impl TakePath {
     }
 }
 
-impl Core {
+impl Discovery {
     /// Announces the counts of undecodable samples when due, and logs deferred lines.
     /// Call it without a lock.
     pub(crate) fn announce_undecodable(&self, now: Instant, reader: &ReaderEndpoint) {

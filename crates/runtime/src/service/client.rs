@@ -130,7 +130,9 @@ impl Core {
             }
         };
         for endpoint in [requests.guid(), replies.data.guid] {
-            self.transports.note_service_hash(endpoint, spec.type_hash);
+            self.discovery
+                .transports
+                .note_service_hash(endpoint, spec.type_hash);
         }
         Ok(ServiceClient {
             client_number: client_number_of(replies.data.guid),
@@ -156,7 +158,11 @@ impl ServiceClient {
         let listeners = self.requests.matched();
         let is_complete = |listener: &&Guid| {
             let mut repliers = repliers.iter();
-            repliers.any(|replier| core.graph.are_pair(SERVICE_ID, **listener, *replier))
+            repliers.any(|replier| {
+                core.discovery
+                    .graph
+                    .are_pair(SERVICE_ID, **listener, *replier)
+            })
         };
         listeners.iter().filter(is_complete).count()
     }
@@ -205,7 +211,8 @@ impl ServiceClient {
         let servers = self.requests.matched();
         self.tell_dialect(core, &servers, "may not answer");
         let is_headed = |server: &Guid| {
-            core.graph.correlation_style_of(server.prefix) == CorrelationStyle::PayloadHeader
+            core.discovery.graph.correlation_style_of(server.prefix)
+                == CorrelationStyle::PayloadHeader
         };
         // One request for all, unless some servers would misread it.
         let addressees: Vec<_> = if servers.iter().any(is_headed) {
@@ -286,9 +293,12 @@ impl ServiceClient {
         core: &Core,
         mut decode: impl FnMut(QueuedSample) -> Result<T, E>,
     ) -> Option<ReceivedReply<Result<T, E>>> {
-        while let Some(mut item) = core.taking.take_untraced(&self.replies) {
+        while let Some(mut item) = core.discovery.taking.take_untraced(&self.replies) {
             let server = item.meta.publisher;
-            let style = core.graph.correlation_style_of(item.meta.publisher.prefix);
+            let style = core
+                .discovery
+                .graph
+                .correlation_style_of(item.meta.publisher.prefix);
             let sequence = match decode_request_header(style, &mut item) {
                 Some(Some(header)) if header.client == self.client_number => header.sequence,
                 Some(None) => match item.related() {
@@ -304,7 +314,9 @@ impl ServiceClient {
                 Some(Some(_)) => continue,
                 None => {
                     let reason = "it is too short for the header that replies of this vendor have";
-                    core.taking.note_undecodable(&self.replies, server, &reason);
+                    core.discovery
+                        .taking
+                        .note_undecodable(&self.replies, server, &reason);
                     continue;
                 }
             };
@@ -315,7 +327,9 @@ impl ServiceClient {
             }
             let message = decode(item);
             if let Err(reason) = &message {
-                core.taking.note_undecodable(&self.replies, server, reason);
+                core.discovery
+                    .taking
+                    .note_undecodable(&self.replies, server, reason);
                 if self.may_others_reply(core, &request, server) {
                     continue;
                 }
@@ -337,7 +351,7 @@ impl ServiceClient {
             return false;
         };
         open.servers
-            .retain(|asked| !core.graph.are_pair(SERVICE_ID, *asked, server));
+            .retain(|asked| !core.discovery.graph.are_pair(SERVICE_ID, *asked, server));
         !open.servers.is_empty()
     }
 
@@ -424,7 +438,12 @@ impl ServiceClient {
 /// The first of these servers that may not understand clients of Pteros, and why.
 fn first_mismatch(core: &Core, servers: &[Guid]) -> Option<(Guid, String)> {
     let mut servers = servers.iter();
-    servers.find_map(|server| Some((*server, core.graph.service_mismatch_of(server.prefix)?)))
+    servers.find_map(|server| {
+        Some((
+            *server,
+            core.discovery.graph.service_mismatch_of(server.prefix)?,
+        ))
+    })
 }
 
 /// A client number that no other client is likely to have.

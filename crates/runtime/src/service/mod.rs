@@ -103,7 +103,7 @@ impl Graph {
 
 impl Core {
     fn new_pair_id(&self) -> String {
-        let [a, b, c] = self.endpoints.next_key();
+        let [a, b, c] = self.discovery.endpoints.next_key();
         pair_id(self.prefix, [0, a, b, c])
     }
 }
@@ -258,7 +258,7 @@ mod tests {
                 ..ParticipantData::new(at_server.prefix)
             };
             let event = ParticipantEvent::ParticipantChanged(Arc::new(data));
-            at_client.graph.handle_participant_event(&event);
+            at_client.discovery.graph.handle_participant_event(&event);
         };
         for (vendor, is_doubtful) in [
             (VendorId::RTI, true),

@@ -106,7 +106,9 @@ impl Core {
             }
         };
         for endpoint in [requests.data.guid, replies.guid()] {
-            self.transports.note_service_hash(endpoint, spec.type_hash);
+            self.discovery
+                .transports
+                .note_service_hash(endpoint, spec.type_hash);
         }
         Ok(ServiceServer {
             requests,
@@ -140,34 +142,38 @@ impl ServiceServer {
         core: &Core,
         mut decode: impl FnMut(ReceivedRequest) -> Result<T, E>,
     ) -> Option<T> {
-        core.taking.take_decoded(&self.requests, |mut item| {
-            let client = item.meta.publisher;
-            let style = core.graph.correlation_style_of(client.prefix);
-            let Some(header) = decode_request_header(style, &mut item) else {
-                return Err(UndecodableRequest::NoHeader);
-            };
-            self.tell_dialect(core, &item, client);
-            let id = match header {
-                Some(header) => RequestId {
-                    client,
-                    sequence: header.sequence,
-                    reply_to: ReplyTo::Headed(header.client),
-                },
-                None => RequestId {
-                    client,
-                    sequence: item.meta.sequence,
-                    reply_to: ReplyTo::Named(item.related().map_or(client, |to| to.writer)),
-                },
-            };
-            decode(ReceivedRequest { id, item }).map_err(UndecodableRequest::Message)
-        })
+        core.discovery
+            .taking
+            .take_decoded(&self.requests, |mut item| {
+                let client = item.meta.publisher;
+                let style = core.discovery.graph.correlation_style_of(client.prefix);
+                let Some(header) = decode_request_header(style, &mut item) else {
+                    return Err(UndecodableRequest::NoHeader);
+                };
+                self.tell_dialect(core, &item, client);
+                let id = match header {
+                    Some(header) => RequestId {
+                        client,
+                        sequence: header.sequence,
+                        reply_to: ReplyTo::Headed(header.client),
+                    },
+                    None => RequestId {
+                        client,
+                        sequence: item.meta.sequence,
+                        reply_to: ReplyTo::Named(item.related().map_or(client, |to| to.writer)),
+                    },
+                };
+                decode(ReceivedRequest { id, item }).map_err(UndecodableRequest::Message)
+            })
     }
 
     /// The id of a request that was not taken here, by client and number. The reply then
     /// names the client's writer. `None`, counted as unanswerable, for a client whose
     /// identity is only in the request.
     pub fn request_by_name(&self, core: &Core, client: Guid, sequence: i64) -> Option<RequestId> {
-        if core.graph.correlation_style_of(client.prefix) == CorrelationStyle::PayloadHeader {
+        if core.discovery.graph.correlation_style_of(client.prefix)
+            == CorrelationStyle::PayloadHeader
+        {
             self.unanswerable.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -182,7 +188,7 @@ impl ServiceServer {
     /// has no known correlation style. It may not receive replies.
     fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
         if request.related().is_none()
-            && let Some(reason) = core.graph.service_mismatch_of(client.prefix)
+            && let Some(reason) = core.discovery.graph.service_mismatch_of(client.prefix)
             && !self.is_dialect_told.swap(true, Ordering::Relaxed)
         {
             let topic = &self.requests.data.topic;
@@ -259,7 +265,11 @@ impl ServiceServer {
                 ReplyRoute::Unmatched
             };
         }
-        let is_clients = |reader: &&Guid| core.graph.are_pair(CLIENT_ID, id.client, **reader);
+        let is_clients = |reader: &&Guid| {
+            core.discovery
+                .graph
+                .are_pair(CLIENT_ID, id.client, **reader)
+        };
         let mut of_client = matched.iter().filter(is_clients);
         match (of_client.next(), of_client.next()) {
             (None, _) => ReplyRoute::Unmatched,
@@ -320,7 +330,7 @@ impl ServiceServer {
         let readers = self.replies.matched();
         let is_complete = |writer: &&Guid| {
             let mut readers = readers.iter();
-            readers.any(|reader| core.graph.are_pair(CLIENT_ID, **writer, *reader))
+            readers.any(|reader| core.discovery.graph.are_pair(CLIENT_ID, **writer, *reader))
         };
         self.requests.matched().iter().filter(is_complete).count()
     }

@@ -42,13 +42,13 @@ impl Network {
     pub fn attach(&self, path: &BridgePath, endpoint: &Arc<EndpointData>) {
         let mut nodes = self.nodes.lock();
         let node = nodes.entry(path.clone()).or_insert_with(|| Node {
-            key: self.core.add_node(&path.node_name(), "/"),
+            key: self.core.discovery().add_node(&path.node_name(), "/"),
             endpoints: 0,
         });
         node.endpoints += 1;
         let key = node.key;
         drop(nodes);
-        self.core.attach_endpoint(key, endpoint);
+        self.core.discovery().attach_endpoint(key, endpoint);
     }
 
     /// Removes an endpoint from its node, and removes a node without endpoints.
@@ -63,15 +63,15 @@ impl Network {
             nodes.remove(path);
         }
         drop(nodes);
-        self.core.detach_endpoint(key, endpoint);
+        self.core.discovery().detach_endpoint(key, endpoint);
         if is_empty {
-            self.core.remove_node(key);
+            self.core.discovery().remove_node(key);
         }
     }
 
     /// Announces the bridge itself. Its node exists also without endpoints.
     pub fn announce(&self, own: &BridgePath) {
-        let key = self.core.add_node(&own.node_name(), "/");
+        let key = self.core.discovery().add_node(&own.node_name(), "/");
         let node = Node { key, endpoints: 1 };
         self.nodes.lock().insert(own.clone(), node);
     }
@@ -79,7 +79,7 @@ impl Network {
     /// Withdraws the bridge itself.
     pub fn withdraw(&self, own: &BridgePath) {
         if let Some(node) = self.nodes.lock().remove(own) {
-            self.core.remove_node(node.key);
+            self.core.discovery().remove_node(node.key);
         }
     }
 }

@@ -278,7 +278,7 @@ fn a_large_message_passes_both_ways_unchanged() {
 fn types_that_nobody_knows_pass_as_bytes() {
     let pair = Pair::plain();
     let core = pair.robot.runtime();
-    let node = core.add_node("stranger", "/");
+    let node = core.discovery().add_node("stranger", "/");
     let hash = format!("RIHS01_{}", "5a".repeat(32));
     let spec = EndpointSpec {
         topic: "rt/strange".into(),
@@ -290,7 +290,7 @@ fn types_that_nobody_knows_pass_as_bytes() {
         ..EndpointSpec::default()
     };
     let writer = core.create_writer(spec).unwrap();
-    core.attach_endpoint(node, &writer.data);
+    core.discovery().attach_endpoint(node, &writer.data);
     let listener = pair.cloud.create_node("listener").unwrap();
     let ty = SerializedType::new("nobody_msgs/msg/Knows", Some(hash.parse().unwrap()));
     let options = SubscriptionOptions::<SerializedMessage>::of_type(&ty, "strange");
@@ -666,7 +666,7 @@ fn a_ring_of_bridges_brings_nothing_back() {
 fn what_cannot_be_bridged_is_reported_once() {
     let pair = Pair::plain();
     let core = pair.robot.runtime();
-    let node = core.add_node("nameless", "/");
+    let node = core.discovery().add_node("nameless", "/");
     let payload = to_payload(&text("x"), pteros::msg::cdr::Representation::Xcdr1);
     let spec = EndpointSpec {
         topic: "rt/hashless".into(),
@@ -674,7 +674,7 @@ fn what_cannot_be_bridged_is_reported_once() {
         ..EndpointSpec::default()
     };
     let writer = core.create_writer(spec).unwrap();
-    core.attach_endpoint(node, &writer.data);
+    core.discovery().attach_endpoint(node, &writer.data);
     pair.bridge.expect("refusal", |event| {
         matches!(event, BridgeEvent::Refused { from: Side::Rtps, rtps_name, reason, .. }
             if rtps_name == "/hashless" && reason.contains("--interfaces DIR"))

@@ -34,7 +34,10 @@ const STEPS_PER_DATAGRAM_MAX: u64 = 40_000;
 
 /// Datagrams and shared-memory records that a context has received.
 fn received(core: &Core) -> u64 {
-    let linked = core.connection_counts().map_or(0, |counts| counts.received);
+    let linked = core
+        .discovery()
+        .connection_counts()
+        .map_or(0, |counts| counts.received);
     core.counts().datagrams_received + linked
 }
 

@@ -35,7 +35,7 @@ fn a_writer_that_only_asserts_its_liveliness_misses_its_deadline() {
     }
     assert_eq!(missed(), 0);
     for _ in 0..10 {
-        pair.talker().assert_liveliness(&writer);
+        pair.talker().discovery().assert_liveliness(&writer);
         pair.run_ms(50);
     }
     assert!(missed() > 0);
@@ -44,10 +44,12 @@ fn a_writer_that_only_asserts_its_liveliness_misses_its_deadline() {
 #[test]
 fn endpoints_are_counted_by_topic_and_kind_with_those_of_peers() {
     let mut pair = ContextPair::new(Vec::new());
-    let node = pair.talker().add_node("n", "/");
+    let node = pair.talker().discovery().add_node("n", "/");
     let writers = ["t", "t", "u"].map(|topic| pair.plain_writer(topic, last(1)));
     for writer in &writers {
-        pair.talker().attach_endpoint(node, &writer.data);
+        pair.talker()
+            .discovery()
+            .attach_endpoint(node, &writer.data);
     }
     let _remote = pair.reader("t", last(1));
     pair.run_ms(200);

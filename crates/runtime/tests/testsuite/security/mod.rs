@@ -140,7 +140,7 @@ fn messages_arrive_and_neither_they_nor_names_are_readable_on_the_wire() {
     let (_keys, mut contexts) = same_keystore();
     let writer = contexts.writer(0, "rt/secret_topic");
     let reader = contexts.reader(1, "rt/secret_topic");
-    contexts.core(0).add_node("secret_node", "/");
+    contexts.core(0).discovery().add_node("secret_node", "/");
     let matched = |_: &SecuredContexts| writer.matched_count() == 1;
     assert!(contexts.run_until(10 * SECOND, matched));
     for text in ["secret one", "secret two"] {

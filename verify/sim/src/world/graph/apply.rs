@@ -255,7 +255,7 @@ impl GraphWorld {
         self.start(process);
         if let Some(core) = self.sim.core(process) {
             let name = format!("n{process}");
-            let key = core.add_node(&name, "/sim");
+            let key = core.discovery().add_node(&name, "/sim");
             let mut processes = self.sim.processes();
             if let Some(running) = &mut processes[process].running {
                 running.nodes.push((key, name));
@@ -335,7 +335,7 @@ impl GraphWorld {
             return;
         }
         let name = format!("n{process}_{}", self.schedule.lock().random.u16(..));
-        let key = core.add_node(&name, "/sim");
+        let key = core.discovery().add_node(&name, "/sim");
         if let Some(running) = &mut self.sim.processes()[process].running {
             running.nodes.push((key, name));
         }
@@ -361,7 +361,7 @@ impl GraphWorld {
         }
         self.remove_services_of(process, node);
         if let Some(core) = self.sim.core(process) {
-            core.remove_node(node);
+            core.discovery().remove_node(node);
         }
         self.sim.drain_ready(process);
     }
@@ -480,7 +480,7 @@ impl GraphWorld {
         let next = self.sim.now() + schedule.around(mean);
         schedule.add(next, SimEvent::Assert(writer));
         drop(schedule);
-        core.assert_liveliness(&endpoint);
+        core.discovery().assert_liveliness(&endpoint);
         let now = self.sim.now();
         let mut model = self.model.lock();
         match endpoint.data.qos.liveliness {

@@ -59,7 +59,7 @@ impl GraphWorld {
         let Some(core) = self.sim.core(location.process) else {
             return;
         };
-        core.detach_endpoint(location.node, guid);
+        core.discovery().detach_endpoint(location.node, guid);
         if guid.entity.is_writer() {
             let endpoint = self.model.lock().writers[index].endpoint.clone();
             core.remove_writer(&endpoint);
@@ -181,7 +181,7 @@ impl GraphWorld {
         endpoint.events.slot.set_task(Arc::downgrade(&task));
         let slot = endpoint.clone();
         model.by_guid.insert(data.guid, index);
-        core.attach_endpoint(location.node, data);
+        core.discovery().attach_endpoint(location.node, data);
         let line = format!(
             "w{index} {} {:?} at p{process}",
             data.guid,
@@ -256,7 +256,7 @@ impl GraphWorld {
         let slot = endpoint.clone();
         let data = &endpoint.data;
         model.by_guid.insert(data.guid, index);
-        core.attach_endpoint(location.node, data);
+        core.discovery().attach_endpoint(location.node, data);
         let line = format!(
             "r{index} {} {:?} at p{process}",
             data.guid,

@@ -310,9 +310,9 @@ impl ScenarioWorld {
                 let mut each = keys.iter();
                 each.try_for_each(|key| self.change_instance(name, *operation, key))
             }
-            Verb::Assert(name) => {
-                self.with_writer(name, |core, writer| core.assert_liveliness(writer))
-            }
+            Verb::Assert(name) => self.with_writer(name, |core, writer| {
+                core.discovery().assert_liveliness(writer)
+            }),
             Verb::Flush(name) => self.with_writer(name, |core, writer| core.flush(writer)),
             Verb::Filter(name, text) => self.filter(name, text),
             Verb::Set(name, changes) => self.set(name, changes),

@@ -141,8 +141,10 @@ impl GraphWorld {
         let (writer, reader) = (record.writer.clone(), record.reader.clone());
         let ready = record._task.clone();
         drop(services);
-        core.attach_endpoint(location.node, &writer.data);
-        core.attach_endpoint(location.node, &reader.data);
+        core.discovery()
+            .attach_endpoint(location.node, &writer.data);
+        core.discovery()
+            .attach_endpoint(location.node, &reader.data);
         self.sim.trace_line(format_args!(
             "new {kind:?} {index} of service {service} at p{process}: {} {}, all {keeps_all}",
             writer.guid(),
@@ -239,7 +241,7 @@ impl GraphWorld {
         }
         drop(services);
         for guid in [writer.guid(), reader.data.guid] {
-            core.detach_endpoint(location.node, guid);
+            core.discovery().detach_endpoint(location.node, guid);
         }
         self.sim
             .trace_line(format_args!("removed {kind:?} {index}"));

@@ -1,0 +1,30 @@
+//! What opening the sockets of a context gave, and what is noted about its interfaces.
+
+use std::sync::atomic::AtomicU64;
+
+use pteros_rtps::time::Instant;
+
+use crate::lock::{Mutex, rank};
+
+/// Logged moves of traffic between two addresses, with their time.
+type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
+
+/// See the module documentation.
+pub(crate) struct SocketReport {
+    pub(crate) participant_index: u32,
+    pub(crate) advice: Vec<String>,
+    /// When the interfaces were last listed, nanoseconds; 0: at the opening.
+    pub(crate) interfaces_listed_at: AtomicU64,
+    pub(crate) told_moves: Mutex<ToldMoves, rank::ToldMoves>,
+}
+
+impl SocketReport {
+    pub(crate) fn new(participant_index: u32, advice: Vec<String>) -> Self {
+        Self {
+            participant_index,
+            advice,
+            interfaces_listed_at: AtomicU64::new(0),
+            told_moves: Mutex::default(),
+        }
+    }
+}
