@@ -61,6 +61,12 @@ pub(crate) fn array<'a, T>(first: *const T, count: usize, what: &str) -> Outcome
             "argument {what} is null, with {count} elements"
         )));
     }
+    // No array is larger. A negative number of C is, as a size.
+    if count > isize::MAX.unsigned_abs() / size_of::<T>().max(1) {
+        return Err(Error::argument(format!(
+            "argument {what} has {count} elements, more than memory can hold; pass their number"
+        )));
+    }
     // SAFETY: the contract of C (lib.rs).
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }

@@ -128,11 +128,11 @@ fn change(
     change: impl FnOnce(&LifecycleNode) -> Outcome<Result<LifecycleState, TransitionError>>,
 ) -> Outcome {
     let node = &required(node, "node")?.lifecycle;
-    let outcome = change(node)?;
+    let outcome = change(node);
     if let Some(reached) = reached {
         *reached = node.state().id();
     }
-    outcome?;
+    outcome??;
     Ok(())
 }
 

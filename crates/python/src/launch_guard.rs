@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_launch::launch_state_machine::StopTimeouts;
@@ -106,26 +105,20 @@ impl Lines {
 }
 
 /// The signals of a process that does not end after SIGINT, each with its name, the seconds
-/// after that and its log line. The time-outs are in seconds.
+/// after that and its log line. The time-outs are in seconds; see
+/// [`StopTimeouts::of_seconds`].
 #[pyfunction]
 fn stop_escalation(
     process: &str,
     sigterm_timeout: f64,
     sigkill_timeout: f64,
-) -> PyResult<Vec<(&'static str, f64, String)>> {
-    let span = |name: &str, seconds: f64| {
-        Duration::try_from_secs_f64(seconds)
-            .map_err(|error| PyValueError::new_err(format!("{name}: {error}; write seconds")))
-    };
-    let timeouts = StopTimeouts {
-        sigterm: span("sigterm_timeout", sigterm_timeout)?,
-        sigkill: span("sigkill_timeout", sigkill_timeout)?,
-    };
+) -> Vec<(&'static str, f64, String)> {
+    let timeouts = StopTimeouts::of_seconds(sigterm_timeout, sigkill_timeout);
     let steps = timeouts.steps().map(|(stop, after)| {
         let text = timeouts.text(process, stop);
         (stop.name(), after.as_secs_f64(), text)
     });
-    Ok(steps.into())
+    steps.into()
 }
 
 /// Adds the classes and functions to the module.

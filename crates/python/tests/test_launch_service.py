@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,12 +12,14 @@ import types
 
 from launch import Event, LaunchContext, LaunchDescription, LaunchService, child_process
 from launch.actions import (
-    ExecuteProcess, OpaqueCoroutine, OpaqueFunction, TimerAction,
+    ExecuteProcess, OpaqueCoroutine, OpaqueFunction, RegisterEventHandler, TimerAction,
 )
 from launch.actions import Shutdown as ShutDown
+from launch.event_handlers import OnProcessExit, OnProcessIO, OnShutdown
 from launch.event_queue import OUTPUT_BYTES_MAX, EventQueue
 from launch.events import Shutdown
 from launch.events.process import ProcessExited, ProcessStdout
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import (
     ComposableNodeContainer, LoadComposableNodes, load_composable_nodes,
 )
@@ -313,3 +316,72 @@ def test_a_launch_leaves_no_file_and_no_event_loop_open(folder):  # noqa: F811
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.endswith('closed: [True]\n')
     assert 'Warning' not in ended.stderr
+
+
+WAITS = [
+    'sh', '-c', 'trap "exit 0" INT; trap "exit 3" TERM; echo ready; while :; do sleep 0.05; done']
+
+
+def run_until_ready(*actions):
+    """Shut down once two processes wait; return the launch's exit code, and theirs."""
+    service = LaunchService()
+    pids, codes = [], []
+
+    def note(event):
+        pids.append(event.pid)
+        return ShutDown() if len(pids) == 2 else None
+
+    def note_end(event, context):
+        codes.append(event.returncode)
+
+    def kill():
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    service.include_launch_description(LaunchDescription([
+        *actions,
+        RegisterEventHandler(OnProcessIO(on_stdout=note)),
+        RegisterEventHandler(OnProcessExit(on_exit=note_end)),
+    ]))
+    deadline = threading.Timer(DEADLINE_S / 2, kill)
+    deadline.start()
+    try:
+        return service.run(), codes
+    finally:
+        deadline.cancel()
+
+
+@pytest.mark.parametrize('timeouts, expected', [
+    (('inf', '5'), [0, 0]),
+    (('1e30', 'inf'), [0, 0]),
+    (('abc', '5'), [0, 0]),
+    ((LaunchConfiguration('not_there'), '5'), [0, 0]),
+    (('5', ''), [0, 0]),
+    # At once, as in ROS 2.
+    (('-1', '5'), None),
+    (('nan', '5'), None),
+])
+def test_a_shutdown_ends_processes_whatever_their_timeouts_are(timeouts, expected):
+    sigterm, sigkill = timeouts
+    code, codes = run_until_ready(
+        ExecuteProcess(cmd=WAITS, sigterm_timeout=sigterm, sigkill_timeout=sigkill),
+        ExecuteProcess(cmd=WAITS))
+    assert code == 0
+    assert len(codes) == 2 and -signal.SIGKILL not in codes
+    assert expected is None or codes == expected
+
+
+def raise_error(*_):
+    raise RuntimeError('the handler fails')
+
+
+@pytest.mark.parametrize('on_shutdown', [
+    raise_error,
+    lambda event, context: 'no action',
+    [OpaqueFunction(function=raise_error)],
+])
+def test_a_shutdown_ends_processes_although_handlers_of_it_fail(on_shutdown):
+    code, codes = run_until_ready(
+        ExecuteProcess(cmd=WAITS), ExecuteProcess(cmd=WAITS),
+        RegisterEventHandler(OnShutdown(on_shutdown=on_shutdown)))
+    assert (code, codes) == (1, [0, 0])

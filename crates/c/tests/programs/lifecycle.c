@@ -51,6 +51,12 @@ static int states_change(pteros_context_t *context) {
   CHECK(state == PTEROS_STATE_UNCONFIGURED && machine.count == 0);
   CHECK(strstr(pteros_error_message(), "configure") != NULL);
   CHECK(pteros_lifecycle_node_change_state(node, 42, NULL) == PTEROS_INVALID_ARGUMENT);
+  state = 99;
+  CHECK(pteros_lifecycle_node_change_state(node, 42, &state) == PTEROS_INVALID_ARGUMENT);
+  CHECK(state == PTEROS_STATE_UNCONFIGURED);
+  state = 99;
+  CHECK(pteros_lifecycle_node_change_state_by_label(node, NULL, &state) == PTEROS_INVALID_ARGUMENT);
+  CHECK(state == PTEROS_STATE_UNCONFIGURED);
   machine.answer = PTEROS_CALLBACK_FAILURE;
   CHECK(pteros_lifecycle_node_change_state(node, PTEROS_TRANSITION_CONFIGURE, &state) ==
         PTEROS_ERROR);

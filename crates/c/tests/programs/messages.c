@@ -1,6 +1,7 @@
 /* Borrowed messages, sequences, wide strings, bounds and content filters. Prints "passed". */
 #include <geometry_msgs/msg/pose.h>
 #include <pteros/pteros.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <std_msgs/msg/float64_multi_array.h>
 #include <std_msgs/msg/int64.h>
@@ -191,6 +192,45 @@ static int bounds_are_checked(pteros_node_t *node) {
   return 0;
 }
 
+/* A negative length that became a size ends no process. */
+static int sizes_above_all_memory_are_refused(pteros_node_t *node) {
+  const uint16_t units[2] = {0x100, 0};
+  const uint8_t *bytes = (const uint8_t *)units;
+  const size_t sizes[] = {(size_t)-1, (size_t)PTRDIFF_MAX + 1};
+  pteros_publisher_t *publisher =
+      pteros_publisher_new(node, &std_msgs__msg__Int64__type, "sizes", NULL);
+  pteros_subscription_t *subscription =
+      pteros_subscription_new(node, &std_msgs__msg__Int64__type, "sizes", NULL, NULL, NULL, NULL);
+  test_msgs__msg__WStrings strings;
+  std_msgs__msg__Int64 number = {0};
+  CHECK(test_msgs__msg__WStrings__init(&strings));
+  rosidl_runtime_c__String text;
+  CHECK(rosidl_runtime_c__String__init(&text));
+  for (size_t at = 0; at < 2; at++) {
+    const char *parameters[] = {"3"};
+    pteros_content_filter_t filter = {"data = %0", parameters, sizes[at]};
+    pteros_parameter_value_t value = {0};
+    value.value_type = PTEROS_PARAMETER_BYTE_ARRAY;
+    value.array_value = bytes;
+    value.array_size = sizes[at];
+    CHECK(pteros_subscription_set_content_filter(subscription, &filter) ==
+          PTEROS_INVALID_ARGUMENT);
+    CHECK(strstr(pteros_error_message(), "more than memory can hold") != NULL);
+    CHECK(pteros_publisher_publish_serialized(publisher, bytes, sizes[at]) ==
+          PTEROS_INVALID_ARGUMENT);
+    CHECK(pteros_message_deserialize(&std_msgs__msg__Int64__type, bytes, sizes[at], &number) ==
+          PTEROS_INVALID_ARGUMENT);
+    CHECK(pteros_node_declare_parameter(node, "bytes", &value) == PTEROS_INVALID_ARGUMENT);
+    CHECK(!pteros_string_assign_n(&text, "x", sizes[at]));
+    CHECK(!pteros_u16string_assign_n(&strings.wstring_value, units, sizes[at]));
+  }
+  rosidl_runtime_c__String__fini(&text);
+  test_msgs__msg__WStrings__fini(&strings);
+  pteros_subscription_free(subscription);
+  pteros_publisher_free(publisher);
+  return 0;
+}
+
 static void note(const void *message, const pteros_message_info_t *info, void *user) {
   (void)info;
   *(int64_t *)user = *(int64_t *)user * 10 + ((const std_msgs__msg__Int64 *)message)->data;
@@ -242,7 +282,8 @@ int main(void) {
   int failed = messages_are_read_in_place(node, executor) ||
                messages_of_other_contexts_are_read_in_place(node, executor) ||
                sequences_have_default_values() || wide_strings_are_set() ||
-               bounds_are_checked(node) || filters_select_messages(node, executor);
+               bounds_are_checked(node) || sizes_above_all_memory_are_refused(node) ||
+               filters_select_messages(node, executor);
   pteros_executor_free(executor);
   pteros_node_free(node);
   pteros_context_free(context);

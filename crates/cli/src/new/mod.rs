@@ -192,6 +192,9 @@ impl NewPackage {
         check_name("package", name, reserved)?;
         check_name("node", &self.node, reserved)?;
         check_name("library", &self.library, reserved)?;
+        if let Some(facts) = &self.package_xml {
+            facts.check()?;
+        }
         let folder = self.destination.join(name);
         if folder.exists() {
             bail!(
@@ -250,8 +253,9 @@ impl NewPackage {
         let facts = self.package_xml.as_ref();
         let mut lines = facts.map_or_else(String::new, |facts| {
             format!(
-                "description = {:?}\nlicense = {:?}\n",
-                facts.description, facts.license
+                "description = {}\nlicense = {}\n",
+                toml_string(&facts.description),
+                toml_string(&facts.license)
             )
         });
         if self.library != self.name {
@@ -275,7 +279,7 @@ impl NewPackage {
         if let Some(checkout) = &self.pteros {
             let checkout = std::path::absolute(checkout).context("--pteros")?;
             return match by_path(&checkout) {
-                Some(path) => Ok(format!("{{ path = {} }}", toml_string(&path)?)),
+                Some(path) => Ok(format!("{{ path = {} }}", toml_path(&path)?)),
                 None => bail!(
                     "--pteros {}: this is not a checkout of Pteros, which has crates/pteros/Cargo.toml; name the folder that git cloned",
                     checkout.display()
@@ -284,20 +288,25 @@ impl NewPackage {
         }
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
         Ok(match own.and_then(by_path) {
-            Some(path) => format!("{{ path = {} }}", toml_string(&path)?),
+            Some(path) => format!("{{ path = {} }}", toml_path(&path)?),
             None => format!("{{ git = {:?} }}", env!("CARGO_PKG_REPOSITORY")),
         })
     }
 }
 
-/// A path as a basic string of TOML 1.0, whose escapes are not Rust's.
-fn toml_string(path: &Path) -> Result<String> {
-    let Some(text) = path.to_str() else {
-        bail!(
+/// A path as a string of TOML.
+fn toml_path(path: &Path) -> Result<String> {
+    match path.to_str() {
+        Some(text) => Ok(toml_string(text)),
+        None => bail!(
             "{}: Cargo cannot read a path that is not UTF-8; use a link with another name",
             path.display()
-        );
-    };
+        ),
+    }
+}
+
+/// A text as a basic string of TOML 1.0, whose escapes are not Rust's.
+fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {
@@ -306,7 +315,7 @@ fn toml_string(path: &Path) -> Result<String> {
             letter => quoted.push(letter),
         }
     }
-    Ok(quoted + "\"")
+    quoted + "\""
 }
 
 /// Checks a name for Cargo and ROS: lower-case letters, digits and underscores.
@@ -387,16 +396,37 @@ fn type_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::toml_string;
+    use super::{NewPackage, PackageXml, toml_path};
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
     #[test]
     fn a_path_of_any_letters_is_a_string_of_toml() {
-        let quoted = |path: &str| toml_string(Path::new(path)).unwrap();
+        let quoted = |path: &str| toml_path(Path::new(path)).unwrap();
         assert_eq!(quoted("/a ü/u\u{308}"), "\"/a ü/u\u{308}\"");
         assert_eq!(quoted("/a\"b\\c\td"), r#""/a\"b\\c\u0009d""#);
-        assert!(toml_string(Path::new(OsStr::from_bytes(b"/\xff"))).is_err());
+        assert!(toml_path(Path::new(OsStr::from_bytes(b"/\xff"))).is_err());
+    }
+
+    /// Found in review: Rust's escapes of joined letters are not TOML's.
+    #[test]
+    fn a_description_of_any_letters_is_a_string_of_toml() {
+        for (description, quoted) in [
+            ("My robot \u{2764}\u{fe0f}", "\"My robot \u{2764}\u{fe0f}\""),
+            ("cafe\u{301}", "\"cafe\u{301}\""),
+            ("it's an \"arm\" \\", r#""it's an \"arm\" \\""#),
+        ] {
+            let package = NewPackage {
+                package_xml: Some(PackageXml {
+                    description: description.into(),
+                    license: description.into(),
+                    ..PackageXml::default()
+                }),
+                ..NewPackage::named("arm")
+            };
+            let lines = format!("description = {quoted}\nlicense = {quoted}\n\n");
+            assert_eq!(package.cargo_lines(), lines);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `package.xml` of a new package: what colcon, rosdep and `pteros pkg xml` read.
 
+use anyhow::{Result, bail};
 use std::process::Command;
 
 /// The facts of a package's manifest.
@@ -37,6 +38,31 @@ pub const DESCRIPTION: &str = "A package for Pteros";
 pub const LICENSE: &str = "Apache-2.0";
 
 impl PackageXml {
+    /// # Errors
+    /// A text has a character that XML cannot hold.
+    pub fn check(&self) -> Result<()> {
+        let texts = [
+            ("description", Some(&self.description)),
+            ("license", Some(&self.license)),
+            ("maintainer-name", self.maintainer.as_ref()),
+            ("maintainer-email", self.email.as_ref()),
+        ];
+        for (option, text) in texts {
+            let mut letters = text.map_or("", String::as_str).chars();
+            let is_wrong = |letter: &char| {
+                (letter.is_control() && !"\t\n\r".contains(*letter))
+                    || matches!(letter, '\u{fffe}' | '\u{ffff}')
+            };
+            if let Some(wrong) = letters.find(is_wrong) {
+                bail!(
+                    "--{option}: package.xml cannot hold the character U+{:04X}; leave it out",
+                    u32::from(wrong)
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// The text of the file. The template uses the packages `used`. Runs git for its
     /// address.
     pub fn text(&self, name: &str, build_type: &str, used: &[&str]) -> String {
@@ -82,4 +108,26 @@ fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_xml_cannot_hold_are_refused() {
+        let check = |description: &str| {
+            let description = description.into();
+            PackageXml {
+                description,
+                ..PackageXml::default()
+            }
+            .check()
+        };
+        for wrong in ["\u{1b}[31mred", "a\u{b}", "\u{ffff}"] {
+            let error = check(wrong).unwrap_err().to_string();
+            assert!(error.starts_with("--description: "), "{error}");
+        }
+        check("two lines\n\tand \u{2764}\u{fe0f}").unwrap();
+    }
 }

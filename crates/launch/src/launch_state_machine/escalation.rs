@@ -44,6 +44,17 @@ pub struct StopTimeouts {
 }
 
 impl StopTimeouts {
+    /// Of any two numbers of seconds, so that the end of a launch does not fail: a negative
+    /// number, or one that is none, is no time, and one that is too large is endless.
+    pub fn of_seconds(sigterm: f64, sigkill: f64) -> Self {
+        // The greater one of NaN and 0 is 0.
+        let span = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0));
+        Self {
+            sigterm: span(sigterm).unwrap_or(Duration::MAX),
+            sigkill: span(sigkill).unwrap_or(Duration::MAX),
+        }
+    }
+
     /// The time that the process has after a signal.
     pub fn after(self, stop: StopSignal) -> Duration {
         match stop {
@@ -74,5 +85,30 @@ impl StopTimeouts {
             before.name(),
             stop.name()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_seconds_is_a_time_out() {
+        for (seconds, timeout) in [
+            (2.5, Duration::from_millis(2_500)),
+            (0.0, Duration::ZERO),
+            (-0.0, Duration::ZERO),
+            (-1.0, Duration::ZERO),
+            (f64::NEG_INFINITY, Duration::ZERO),
+            (f64::NAN, Duration::ZERO),
+            (1e30, Duration::MAX),
+            (f64::INFINITY, Duration::MAX),
+        ] {
+            let timeouts = StopTimeouts::of_seconds(seconds, seconds);
+            assert_eq!(timeouts.sigterm, timeout, "{seconds}");
+            assert_eq!(timeouts.sigkill, timeout, "{seconds}");
+            assert_eq!(timeouts.steps()[0], (StopSignal::Terminate, timeout));
+            assert_eq!(timeouts.steps()[1].1, timeout.saturating_mul(2));
+        }
     }
 }

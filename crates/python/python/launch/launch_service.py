@@ -166,6 +166,7 @@ class LaunchService:
 
     def __process_event(self, event: Event) -> None:
         self.__logger.debug(f"processing event: '{event}'")
+        errors: List[Exception] = []
         for handler in tuple(self.__context._event_handlers):
             if not handler.matches(event):
                 continue
@@ -181,6 +182,13 @@ class LaunchService:
                 self.__context._drop_starts()
                 self.__logger.warning('interrupted while launch files were evaluated')
                 continue
+            except Exception as error:
+                self.__context._drop_starts()
+                if not is_a_subclass(event, Shutdown):
+                    raise
+                # The other handlers end the processes.
+                errors.append(error)
+                continue
             except BaseException:
                 self.__context._drop_starts()
                 raise
@@ -188,6 +196,14 @@ class LaunchService:
                 self.__context._pop_locals()
             self.__context._release_starts()
             self._entity_future_pairs.extend(pairs)
+        self.__raise_first(errors)
+
+    def __raise_first(self, errors: List[Any]) -> None:
+        """Raise the first error, if there is one, and log the others."""
+        for error in errors[1:]:
+            self.__logger.error(describe_error(error))
+        if errors:
+            raise errors[0]
 
     def __interruptible(self, event: Event) -> ContextManager[None]:
         # Of other events, commands and functions of launch files can be interrupted.
@@ -340,13 +356,9 @@ class LaunchService:
             futures.extend(future for _, future in self._entity_future_pairs)
             futures.extend(self.__context._completion_futures)
         done, _ = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
-        errors = [
+        self.__raise_first([
             future.exception() for future in done
-            if not future.cancelled() and future.exception() is not None]
-        for error in errors[1:]:
-            self.__logger.error(describe_error(error))
-        if errors:
-            raise errors[0]
+            if not future.cancelled() and future.exception() is not None])
 
     def run(self, *, shutdown_when_idle: bool = True) -> int:
         """

@@ -775,7 +775,7 @@ def stop_escalation(
     process: str, sigterm_timeout: float, sigkill_timeout: float,
 ) -> list[tuple[str, float, str]]:
     """The signals of a process that does not end after SIGINT: name, seconds after SIGINT and
-    log line. ValueError: a time-out is negative or not finite."""
+    log line. A negative time-out is 0, and one that is too large is endless."""
 
 class RespawnBackoff:
     """Whether and when a process that has ended by itself starts again."""

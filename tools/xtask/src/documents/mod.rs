@@ -1,7 +1,8 @@
 //! Document checks of `cargo xtask tidy`: links between Markdown pages lead to
 //! files and headings that exist, every page of `docs/` is in the book's table of
-//! contents, code spans of ARCHITECTURE.md and `docs/internals` name files that exist,
-//! and the glossary names files whose headers hold the term.
+//! contents, code spans that begin with `crates/`, `tools/` or `verify/` name files that
+//! exist, those of ARCHITECTURE.md and `docs/internals` also without that folder, and the
+//! glossary names files whose headers hold the term.
 //!
 //! Nothing outside the repository is looked up.
 
@@ -15,7 +16,7 @@ use crate::checkout::CRATE_FOLDERS;
 use crate::coverage;
 use crate::finding::Finding;
 
-/// Pages whose code spans name files: the overview, and those in the folder.
+/// Pages whose code spans name files of crates: the overview, and those in the folder.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 const INTERNALS: &str = "docs/internals/";
 /// The book's table of contents, from the root.
@@ -36,14 +37,20 @@ pub fn check(root: &Path, path: &str, text: &str) -> Vec<Finding> {
             add(link.line, message);
         }
     }
-    if path == ARCHITECTURE || path.starts_with(INTERNALS) {
-        for span in code_paths(root, text) {
-            if coverage::find(root, span.target).is_none() {
-                add(
-                    span.line,
-                    format!("{}: no such file or folder below a crate", span.target),
-                );
-            }
+    let names_crates = path == ARCHITECTURE || path.starts_with(INTERNALS);
+    for span in code_paths(root, text) {
+        let begin = span.target.split('/').next().unwrap_or_default();
+        let is_whole = CRATE_FOLDERS.contains(&begin);
+        if is_whole && !root.join(span.target).exists() {
+            add(
+                span.line,
+                format!("{}: no such file or folder", span.target),
+            );
+        } else if !is_whole && names_crates && coverage::find(root, span.target).is_none() {
+            add(
+                span.line,
+                format!("{}: no such file or folder below a crate", span.target),
+            );
         }
     }
     if path == SUMMARY {
@@ -92,7 +99,8 @@ fn links(text: &str) -> Vec<Link<'_>> {
     found
 }
 
-/// The code spans that name a path of a crate, such as `rtps/wire/gap.rs`.
+/// The code spans that name a path of a crate, such as `rtps/wire/gap.rs`, or one from the
+/// root, such as `crates/rtps`.
 fn code_paths<'a>(root: &Path, text: &'a str) -> Vec<Link<'a>> {
     let mut found = Vec::new();
     let mut in_fence = false;
@@ -110,10 +118,9 @@ fn code_paths<'a>(root: &Path, text: &'a str) -> Vec<Link<'a>> {
             let krate = span.split_once('/').map(|(krate, _)| krate);
             if is_path
                 && krate.is_some_and(|krate| {
-                    !krate.is_empty()
-                        && CRATE_FOLDERS
-                            .iter()
-                            .any(|folder| root.join(folder).join(krate).is_dir())
+                    let is_crate = |folder| root.join(folder).join(krate).is_dir();
+                    CRATE_FOLDERS.contains(&krate)
+                        || (!krate.is_empty() && CRATE_FOLDERS.into_iter().any(is_crate))
                 })
             {
                 found.push(Link {
@@ -257,6 +264,19 @@ mod tests {
             ["rtps/gone.rs: no such file or folder below a crate"]
         );
         assert_eq!(messages("docs/page.md", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_from_the_root_are_checked_in_every_page() {
+        let text = "`crates/rtps/src/wire/gap.rs` `crates/gone/x.rs` `tools/xtask` `/crates/x`\n";
+        for page in ["docs/page.md", "docs/internals/page.md", "README.md"] {
+            let found = messages(page, text);
+            assert_eq!(
+                found,
+                ["crates/gone/x.rs: no such file or folder"],
+                "{page}"
+            );
+        }
     }
 
     #[test]

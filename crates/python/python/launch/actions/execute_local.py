@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 OVERRIDE_OUTPUT_VARIABLE = 'OVERRIDE_LAUNCH_PROCESS_OUTPUT'
 """Environment variable with the output of all processes."""
 
+DEFAULT_TIMEOUT = 5
+"""The seconds that a process has to end after SIGINT, and after SIGTERM."""
+
 
 class _Protocol:
     """The future that has the exit code, where others look for it."""
@@ -74,9 +77,9 @@ class ExecuteLocal(Action):
         process_description: Executable,
         shell: bool = False,
         sigterm_timeout: SomeSubstitutionsType = LaunchConfiguration(
-            'sigterm_timeout', default=5),
+            'sigterm_timeout', default=DEFAULT_TIMEOUT),
         sigkill_timeout: SomeSubstitutionsType = LaunchConfiguration(
-            'sigkill_timeout', default=5),
+            'sigkill_timeout', default=DEFAULT_TIMEOUT),
         emulate_tty: bool = False,
         output: SomeSubstitutionsType = 'log',
         output_format: Text = '[{this.process_description.final_name}] {line}',
@@ -474,7 +477,16 @@ class ExecuteLocal(Action):
     def __escalation_timers(self, context: LaunchContext) -> List[Action]:
         """Return the timers of SIGTERM and SIGKILL."""
         from pteros import _native
-        steps = _native.stop_escalation(self.process_details['name'], *self.__timeouts(context))
+        try:
+            timeouts = self.__timeouts(context)
+        except Exception as error:
+            # The process ends all the same.
+            context._set_is_failed()
+            self.__logger.error(
+                f'sigterm_timeout or sigkill_timeout: {describe_error(error)}; both are '
+                f'{DEFAULT_TIMEOUT} seconds instead')
+            timeouts = (DEFAULT_TIMEOUT, DEFAULT_TIMEOUT)
+        steps = _native.stop_escalation(self.process_details['name'], *timeouts)
         self.__escalation = [
             TimerAction(
                 period=after,
