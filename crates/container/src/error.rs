@@ -20,9 +20,19 @@ pub enum LibraryError {
         #[source]
         source: io::Error,
     },
-    /// It is not a shared library for this kind of machine.
-    #[error("{} is not a shared library (ELF, 64 bits, little-endian); give a crate of crate-type \"cdylib\"", .0.display())]
+    /// It is not a shared library.
+    #[error("{} is not a shared library (ELF); give a crate of crate-type \"cdylib\"", .0.display())]
     NotALibrary(PathBuf),
+    /// It is a shared library for another kind of machine.
+    #[error("{} is for {built_for}, this program for {program}; build both for the same machine", library.display())]
+    OtherMachine {
+        /// The file.
+        library: PathBuf,
+        /// The machine that the library is for.
+        built_for: String,
+        /// The machine that this program is for.
+        program: String,
+    },
     /// It registers no components.
     #[error("{} registers no components; write pteros::register_components!(YourType) in its crate and rebuild it", .0.display())]
     NoComponents(PathBuf),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pteros::component::{FINGERPRINT, MAGIC, SECTION, SYMBOL_PREFIX};
 
-use crate::elf::Elf;
+use crate::elf::{Elf, ElfMachine};
 use crate::error::LibraryError;
 
 /// The shared library that programs and components both link.
@@ -56,6 +56,7 @@ pub fn inspect(library: &Path) -> Result<Vec<LibraryRecord>, LibraryError> {
 pub(crate) struct LibraryInspection {
     pub(crate) records: Vec<LibraryRecord>,
     shares_pteros: bool,
+    machine: ElfMachine,
 }
 
 impl LibraryInspection {
@@ -80,11 +81,21 @@ impl LibraryInspection {
         Ok(Self {
             records,
             shares_pteros: elf.needs(SHARED_LIBRARY),
+            machine: elf.machine(),
         })
     }
 
     /// Whether this program can load the library.
     pub(crate) fn check(&self, library: &Path) -> Result<(), LibraryError> {
+        if let Some(own) = ElfMachine::own()
+            && own != self.machine
+        {
+            return Err(LibraryError::OtherMachine {
+                library: library.into(),
+                built_for: self.machine.to_string(),
+                program: own.to_string(),
+            });
+        }
         let other = self.records.iter().find(|r| r.fingerprint != FINGERPRINT);
         if let Some(record) = other {
             return Err(LibraryError::BuildMismatch {
@@ -98,5 +109,34 @@ impl LibraryInspection {
         } else {
             Err(LibraryError::StaticPteros(library.into()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_of_another_machine_is_named_before_its_build() {
+        let own = std::env::current_exe().expect("the test's own program");
+        let mut bytes = std::fs::read(own).expect("its bytes");
+        let machine = |bytes: &Vec<u8>| Elf::read(bytes).expect("ELF").machine();
+        let inspection = |bytes: &Vec<u8>| LibraryInspection {
+            records: Vec::new(),
+            shares_pteros: true,
+            machine: machine(bytes),
+        };
+        let path = Path::new("libparts.so");
+        inspection(&bytes).check(path).expect("loadable");
+        let other: u16 = if cfg!(target_arch = "aarch64") {
+            62
+        } else {
+            183
+        };
+        bytes[18..20].copy_from_slice(&other.to_ne_bytes());
+        let error = inspection(&bytes).check(path).expect_err("another machine");
+        let text = error.to_string();
+        assert!(text.starts_with("libparts.so is for "), "{text}");
+        assert!(text.contains(std::env::consts::ARCH), "{text}");
     }
 }

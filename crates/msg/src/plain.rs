@@ -254,7 +254,10 @@ mod tests {
             large: 2.5,
         };
         let bytes = bytes_of(&memory);
-        assert_eq!(bytes[16..24], [1, 0, 0, 0, 2, 0, 0, 0].map(|b: u8| b));
+        assert_eq!(
+            bytes[16..24],
+            *[1_u32, 2].map(u32::to_ne_bytes).as_flattened()
+        );
         assert_eq!(values_in::<Pair>(&bytes[..32]).unwrap()[1].large, 2.5);
         assert_eq!(values_in::<Pair>(&bytes[8..24]).unwrap()[0].small, [0, 0]);
         assert!(values_in::<Pair>(&bytes[4..36]).is_none(), "not aligned");

@@ -204,6 +204,8 @@ struct Builder {
     /// Anchored nodes by the parser's numbers; `None` where aliases are refused.
     anchors: Option<BTreeMap<usize, YamlNode>>,
     copied_bytes: usize,
+    /// What stands for a hyphen, see [`with_stand_in`].
+    stand_in: Option<char>,
 }
 
 struct Open {
@@ -235,8 +237,41 @@ fn check_depth(depth: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// The text with a stand-in for each hyphen that is a word of its own before a flow
+/// indicator (`{a: b -}`, `[-, c]`), and the stand-in; `None` if it has no such hyphen.
+///
+/// saphyr-parser refuses such a hyphen everywhere within brackets. libyaml and PyYAML, which
+/// ROS 2 reads and prints with, take it as text. The stand-in is a character that the text
+/// does not have, so putting the hyphens back is exact, also in quotes and blocks.
+fn with_stand_in(text: &str) -> Option<(String, char)> {
+    let is_flow = |c: char| matches!(c, ',' | '[' | ']' | '{' | '}');
+    let begins_word =
+        |before: Option<char>| before.is_none_or(|c| c.is_whitespace() || is_flow(c) || c == ':');
+    let is_lone = |(at, _): &(usize, &str)| {
+        let (before, after) = text.split_at(*at);
+        let follows = after.chars().nth(1);
+        follows.is_some_and(is_flow) && begins_word(before.chars().next_back())
+    };
+    let mut hyphens = text.match_indices('-').filter(is_lone).peekable();
+    hyphens.peek()?;
+    // The private use area of the basic plane.
+    let stand_in = ('\u{e000}'..='\u{f8ff}').find(|c| !text.contains(*c))?;
+    let mut changed = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (at, hyphen) in hyphens {
+        changed.push_str(text.get(copied..at)?);
+        changed.push(stand_in);
+        copied = at.saturating_add(hyphen.len());
+    }
+    changed.push_str(text.get(copied..)?);
+    Some((changed, stand_in))
+}
+
 impl Builder {
     fn read(mut self, text: &str) -> Result<Vec<YamlNode>, YamlError> {
+        let changed = with_stand_in(text);
+        self.stand_in = changed.as_ref().map(|(_, stand_in)| *stand_in);
+        let text = changed.as_ref().map_or(text, |(changed, _)| changed);
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| YamlError {
                 place: YamlPosition::of(error.marker()),
@@ -263,7 +298,7 @@ impl Builder {
             Event::Scalar(text, style, anchor, tag) => self.add_anchored(
                 YamlNode {
                     content: YamlContent::Scalar {
-                        text: text.into_owned(),
+                        text: self.restored(text),
                         quoted: style != ScalarStyle::Plain,
                     },
                     tag: tag_text(tag),
@@ -314,6 +349,13 @@ impl Builder {
                 self.add(YamlNode { place, ..node })
             }
             _ => Ok(()),
+        }
+    }
+
+    fn restored(&self, text: Cow<'_, str>) -> String {
+        match self.stand_in {
+            Some(stand_in) => text.replace(stand_in, "-"),
+            None => text.into_owned(),
         }
     }
 
@@ -408,6 +450,52 @@ mod tests {
 
     fn aliases(text: &str) -> Result<YamlNode, String> {
         YamlNode::read_with_aliases(text).map_err(|error| error.message)
+    }
+
+    /// What PyYAML reads, and so what `ros2 topic pub` and parameter files mean.
+    #[test]
+    fn a_hyphen_before_a_flow_indicator_is_text() {
+        let scalar = |text: &str, expected: &str| {
+            let node = YamlNode::read(text).unwrap();
+            let found = match node.content {
+                YamlContent::List(items) => items[0].content.clone(),
+                YamlContent::Mapping(entries) => entries[0].value.content.clone(),
+                scalar => scalar,
+            };
+            let YamlContent::Scalar { text: found, .. } = found else {
+                panic!("{text}: {found:?}");
+            };
+            assert_eq!(found, expected, "{text}");
+        };
+        for (text, expected) in [
+            ("{k: a -}", "a -"),
+            ("[a -, b]", "a -"),
+            ("[a - b -, c]", "a - b -"),
+            ("[-]", "-"),
+            ("[-, a]", "-"),
+            ("{\"x\":-}", "-"),
+            ("[a\n -]", "a -"),
+            ("[\"a -]\", b]", "a -]"),
+            ("['a -,']", "a -,"),
+            ("[é -, \u{e000}]", "é -"),
+            ("- -]", "-]"),
+            ("x: a -]", "a -]"),
+            ("x: |\n  a -]\n", "a -]\n"),
+            ("x: a-b # -]", "a-b"),
+        ] {
+            scalar(text, expected);
+        }
+        let YamlContent::Mapping(entries) =
+            YamlNode::read("{b: {a -: 1}, c -: -}").unwrap().content
+        else {
+            panic!("a mapping");
+        };
+        assert_eq!(entries[1].key, "c -");
+        let place = YamlNode::read("[a -, b, [c -], *d]").unwrap_err().place;
+        assert_eq!((place.line, place.column), (1, 17));
+        for text in ["[- -]", "{k: - , b: 1}", "[a -", "{a: -"] {
+            assert!(YamlNode::read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -146,12 +146,23 @@ pub(crate) fn interface_mtu(name: &str) -> io::Result<u32> {
 
 /// Puts the calling thread under SCHED_FIFO.
 pub(crate) fn set_fifo(priority: libc::c_int) -> io::Result<()> {
-    let parameters = libc::sched_param {
-        sched_priority: priority,
+    // SAFETY: sched_param is plain data for which all zeroes is a valid value. musl's has
+    // more fields than glibc's.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    parameters.sched_priority = priority;
+    // The system call itself, since musl's function of that name answers ENOSYS: POSIX
+    // means the process by it, and Linux the thread.
+    // SAFETY: reads `parameters`, which outlives the call and begins with the kernel's
+    // struct; on Linux 0 is the calling thread.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const parameters,
+        )
     };
-    // SAFETY: reads `parameters`, which outlives the call; on Linux 0 is the
-    // calling thread.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
+    match outcome {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -357,6 +368,81 @@ fn forward_to_previous(
             // SAFETY: without SA_SIGINFO a handler takes the number alone.
             let handler: extern "C" fn(libc::c_int) = unsafe { mem::transmute(handler) };
             handler(signal);
+        }
+    }
+}
+
+/// System call filters, for tests of what sandboxes and emulators refuse.
+#[cfg(test)]
+pub(crate) mod seccomp {
+    use std::io;
+
+    use nix::libc::{self, sock_filter};
+
+    /// Runs `work` on a thread whose `setsockopt` fails with `error` for one option.
+    /// `None` where there are no filters of system calls.
+    pub(crate) fn refusing<R: Send>(
+        level: libc::c_int,
+        option: libc::c_int,
+        error: libc::c_int,
+        work: impl FnOnce() -> R + Send,
+    ) -> Option<R> {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                install(level, option, error).ok()?;
+                Some(work())
+            });
+            thread.join().expect("the work does not panic")
+        })
+    }
+
+    /// Of the calling thread, for its whole life.
+    fn install(level: libc::c_int, option: libc::c_int, error: libc::c_int) -> io::Result<()> {
+        // struct seccomp_data: number, architecture, instruction pointer, arguments of 64 bits.
+        let low_half = if cfg!(target_endian = "big") { 4 } else { 0 };
+        let argument = |index: u32| 16 + 8 * index + low_half;
+        let load = |at| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, at);
+        let skip_unless =
+            |value, steps| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, steps, value);
+        let answer = |value| step(libc::BPF_RET | libc::BPF_K, 0, value);
+        let mut steps = [
+            load(0),
+            skip_unless(libc::SYS_setsockopt as u32, 5),
+            load(argument(1)),
+            skip_unless(level as u32, 3),
+            load(argument(2)),
+            skip_unless(option as u32, 1),
+            answer(libc::SECCOMP_RET_ERRNO | error as u32),
+            answer(libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog {
+            len: steps.len() as u16,
+            filter: steps.as_mut_ptr(),
+        };
+        // SAFETY: the kernel copies the program, which outlives the calls. The filter holds
+        // for this thread alone, without the flag TSYNC.
+        let outcome = unsafe {
+            match libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) {
+                0 => libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ),
+                failed => failed,
+            }
+        };
+        match outcome {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn step(code: u32, when_false: u8, value: u32) -> sock_filter {
+        sock_filter {
+            code: code as u16,
+            jt: 0,
+            jf: when_false,
+            k: value,
         }
     }
 }

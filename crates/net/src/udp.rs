@@ -47,7 +47,8 @@ pub struct Received {
     pub len: usize,
     /// The sender.
     pub from: SocketAddrV4,
-    /// The interface it arrived on, for sockets of [`UdpSocket::bind_multicast`].
+    /// The interface it arrived on, for sockets of [`UdpSocket::bind_multicast`], if the
+    /// kernel tells.
     pub interface_index: Option<u32>,
     /// The buffer was too small and the rest is lost: drop the datagram.
     pub truncated: bool,
@@ -72,8 +73,9 @@ impl UdpSocket {
     ///
     /// Bound to the group's address, so it takes no unicast datagram to the same
     /// port. Both SO_REUSEADDR and SO_REUSEPORT are set, since other stacks set one
-    /// or the other and Linux lets only equal ones share. Groups joined by other
-    /// sockets of the host are not received (IP_MULTICAST_ALL off).
+    /// or the other and Linux lets only equal ones share. What arrives on an interface
+    /// that only other sockets of the host have joined is not received
+    /// (IP_MULTICAST_ALL off), unless the kernel refuses that option.
     ///
     /// # Errors
     /// `InvalidInput` when `group` is not a multicast address; `AddrInUse` when
@@ -81,10 +83,16 @@ impl UdpSocket {
     pub fn bind_multicast(group: Ipv4Addr, port: u16) -> io::Result<Self> {
         check_group(group)?;
         Self::open(SocketAddrV4::new(group, port), |socket| {
-            socket.set_reuse_address(true)?;
-            socket.set_reuse_port(true)?;
-            socket.set_multicast_all_v4(false)?;
-            setsockopt(socket, sockopt::Ipv4PacketInfo, &true)?;
+            socket
+                .set_reuse_address(true)
+                .map_err(failed("SO_REUSEADDR"))?;
+            socket
+                .set_reuse_port(true)
+                .map_err(failed("SO_REUSEPORT"))?;
+            // These two only filter and describe: the socket does its work without them.
+            // Emulators of system calls (qemu-user) and some sandboxes refuse them.
+            let _ = socket.set_multicast_all_v4(false);
+            let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &true);
             Ok(())
         })
     }
@@ -319,6 +327,11 @@ impl AsFd for UdpSocket {
     }
 }
 
+/// Names a socket option that the kernel refused.
+fn failed(option: &str) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("set {option}: {error}"))
+}
+
 fn check_group(group: Ipv4Addr) -> io::Result<()> {
     if group.is_multicast() {
         return Ok(());
@@ -437,6 +450,44 @@ mod tests {
         assert_eq!(first.local_port(), second.local_port());
         let error = UdpSocket::bind_multicast(LOCALHOST, 0).expect_err("no group");
         assert!(error.to_string().contains("127.0.0.1"), "{error}");
+    }
+
+    /// As qemu-user and gVisor refuse options, and seccomp profiles with EPERM.
+    #[test]
+    fn a_group_socket_does_without_the_options_that_only_filter_or_describe() {
+        use nix::libc;
+        let group = Ipv4Addr::new(239, 255, 0, 3);
+        for option in [libc::IP_MULTICAST_ALL, libc::IP_PKTINFO] {
+            for error in [libc::ENOPROTOOPT, libc::EOPNOTSUPP, libc::EPERM] {
+                let opened = sys::seccomp::refusing(libc::IPPROTO_IP, option, error, || {
+                    UdpSocket::bind_multicast(group, 0).map(|socket| *socket.local.ip())
+                });
+                let Some(opened) = opened else { return };
+                assert_eq!(opened.expect("opens"), group, "{option} {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_option_that_sharing_needs_is_named() {
+        use nix::libc;
+        let group = Ipv4Addr::new(239, 255, 0, 3);
+        for (option, name) in [
+            (libc::SO_REUSEADDR, "SO_REUSEADDR"),
+            (libc::SO_REUSEPORT, "SO_REUSEPORT"),
+        ] {
+            let opened = sys::seccomp::refusing(libc::SOL_SOCKET, option, libc::EPERM, || {
+                UdpSocket::bind_multicast(group, 7_400).map(|_| ())
+            });
+            let Some(opened) = opened else { return };
+            let error = opened.expect_err("refused");
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+            let text = error.to_string();
+            assert!(
+                text.contains(name) && text.contains("239.255.0.3:7400"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

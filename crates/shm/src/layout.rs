@@ -2,7 +2,7 @@
 //! only; nothing here touches memory.
 //!
 //! ```text
-//! wake page (one per transport, 4 KiB)     connection memory (one per connection and direction)
+//! wake page (one per transport, 4096)      connection memory (one per connection and direction)
 //!    0  magic u64                             0  magic u64
 //!    8  version u32                           8  version u32
 //!   64  sleeping u64: odd while asleep       16  nonce 2 x u64
@@ -12,6 +12,7 @@
 //!                                          4096  returned 1024 x u32: returned loans
 //!                                          8192  ring, a power of two
 //! ```
+//! Offsets and sizes are the same whatever the size of a page: 4, 16 or 64 KiB.
 //! Only the process that created a memory writes it. Words that change often have a
 //! cache line of their own.
 
@@ -27,7 +28,11 @@ pub(crate) const CONNECTION_MAGIC: u64 = u64::from_le_bytes(*b"PterosLk");
 pub(crate) const AT_MAGIC: usize = 0;
 pub(crate) const AT_VERSION: usize = 8;
 
-pub(crate) const CONTEXT_BYTES: usize = 4096;
+/// Unit of sizes and offsets. It is not the size of a page: a mapping begins on a page
+/// of any size, and the kernel rounds its end up.
+pub(crate) const BLOCK_BYTES: usize = 4096;
+
+pub(crate) const CONTEXT_BYTES: usize = BLOCK_BYTES;
 pub(crate) const AT_SLEEPING: usize = 64;
 pub(crate) const AT_CHUNK_WAIT: usize = 128;
 /// Peers of the first builds of this version leave it zero, and ring for no such sleep.
@@ -36,8 +41,8 @@ pub(crate) const AT_DEFERRING: usize = 192;
 pub(crate) const AT_NONCE: usize = 16;
 pub(crate) const AT_TAIL: usize = 64;
 pub(crate) const AT_HEAD: usize = 128;
-pub(crate) const AT_RETURNED: usize = 4096;
-pub(crate) const AT_RING: usize = 8192;
+pub(crate) const AT_RETURNED: usize = BLOCK_BYTES;
+pub(crate) const AT_RING: usize = 2 * BLOCK_BYTES;
 
 /// Chunks that may be on loan over one connection at a time. More are refused
 /// ([`SendRefusal::TooManyLoans`](crate::SendRefusal::TooManyLoans)).

@@ -17,6 +17,8 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 
 use crate::sync::{AtomicU32, AtomicU64};
+#[cfg(all(not(loom), any(test, not(target_pointer_width = "64"))))]
+use crate::sync::{Ordering, fence};
 
 /// Seals that make memory safe to map: its size stays (no SIGBUS), and only its
 /// creator writes it.
@@ -82,7 +84,7 @@ impl Mapping {
         // SAFETY: aligned (mappings begin on a page), within the mapping for its
         // whole life, and initialised by the kernel. Other writers, in this process
         // or another, share the atomics. Through a read-only mapping only relaxed
-        // loads are made (`load_peer_word`).
+        // loads are made (`load_read_only`).
         unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
     }
 
@@ -91,6 +93,37 @@ impl Mapping {
         let start = self.pointer(offset, count * 4);
         // SAFETY: as in `words`.
         unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
+    }
+}
+
+/// Reads a word by two loads of 32 bits, without an order.
+///
+/// The result is a value that the word had, if its upper half never goes back: positions
+/// and counters only grow, and other words do not change once they may be read. It is any
+/// number while a hostile peer writes, as every word of its memory is.
+#[cfg(all(not(loom), any(test, not(target_pointer_width = "64"))))]
+pub(crate) fn load_halves(word: &AtomicU64) -> u64 {
+    const TRIES_MAX: u32 = 1_000;
+    // SAFETY: both halves lie within the word and are aligned for 32 bits. Its writers are
+    // processes that use atomics, and this one only loads.
+    let halves = unsafe { &*std::ptr::from_ref(word).cast::<[AtomicU32; 2]>() };
+    let [low, high] = if cfg!(target_endian = "big") {
+        [&halves[1], &halves[0]]
+    } else {
+        [&halves[0], &halves[1]]
+    };
+    let mut upper = high.load(Ordering::Relaxed);
+    let mut tries = 0;
+    loop {
+        fence(Ordering::Acquire);
+        let lower = low.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        let again = high.load(Ordering::Relaxed);
+        tries += 1;
+        if again == upper || tries == TRIES_MAX {
+            return u64::from(again) << 32 | u64::from(lower);
+        }
+        upper = again;
     }
 }
 
@@ -255,4 +288,37 @@ fn check_size_limit(len: usize) -> io::Result<()> {
 
 pub(crate) fn io_error(action: &str, errno: Errno) -> io::Error {
     io::Error::new(errno.kind(), format!("{action}: {errno}"))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Processors of 32 bits read so. The writer carries into the upper half each time.
+    #[test]
+    fn a_word_read_by_halves_is_one_that_it_had() {
+        const STEP: u64 = (1 << 31) + 1;
+        const STEPS: u64 = 200_000;
+        let (own, fd) = OwnMemory::create("halves", 4096).expect("memory");
+        let peer = PeerMemory::map(fd.as_fd(), 4096).expect("read-only memory");
+        for value in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
+            own.word(64).store(value, Ordering::Relaxed);
+            assert_eq!(load_halves(peer.word(64)), value);
+        }
+        own.word(64).store(0, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for step in 1..=STEPS {
+                    own.word(64).store(step * STEP, Ordering::Release);
+                }
+            });
+            let mut last = 0;
+            while last < STEPS * STEP {
+                let value = load_halves(peer.word(64));
+                assert_eq!(value % STEP, 0, "{value:#x}");
+                assert!(value >= last);
+                last = value;
+            }
+        });
+    }
 }

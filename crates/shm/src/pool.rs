@@ -3,6 +3,7 @@
 //! ```text
 //! class   0      1      2    …   16
 //! chunk  1 KiB  2 KiB  4 KiB …  64 MiB      and 64 bytes or a page of slack
+//!                                           (pages of 4, 16 or 64 KiB)
 //! segment = memfd of n chunks of one class; the first of a class is small,
 //!           each further one as large as all before it together
 //! ```
@@ -29,23 +30,51 @@ const SEGMENT_BYTES_MIN: usize = 256 << 10;
 /// Slack before a chunk's payload. Larger chunks get a page, so that each begins on
 /// a page and is prefaulted alone.
 const SLACK_BYTES: usize = 64;
-const PAGE: usize = 4096;
 
-/// The smallest class whose chunks hold `len` bytes. The slack counts, so that an
-/// image of 4 MiB does not take 8 MiB because of its header.
-fn class_of(len: usize) -> usize {
-    let chunk = len.max(CLASS_ZERO_BYTES).next_power_of_two();
-    let class = (chunk / CLASS_ZERO_BYTES).trailing_zeros() as usize;
-    match class.checked_sub(1) {
-        Some(smaller) if len <= stride_of(smaller) - CHUNK_OFFSET => smaller,
-        _ => class,
-    }
+/// The sizes of chunks and segments on a system with pages of that many bytes: 4, 16
+/// or 64 KiB. Peers do not compute with them.
+#[derive(Clone, Copy, Debug)]
+struct ChunkSizes {
+    page: usize,
 }
 
-/// Distance from one chunk of a class to the next.
-fn stride_of(class: usize) -> usize {
-    let bytes = CLASS_ZERO_BYTES << class;
-    bytes + if bytes < 4 * PAGE { SLACK_BYTES } else { PAGE }
+impl ChunkSizes {
+    fn of_system() -> Self {
+        Self {
+            page: rustix::param::page_size(),
+        }
+    }
+
+    /// The smallest class whose chunks hold `len` bytes. The slack counts, so that an
+    /// image of 4 MiB does not take 8 MiB because of its header.
+    fn class_of(self, len: usize) -> usize {
+        let chunk = len.max(CLASS_ZERO_BYTES).next_power_of_two();
+        let class = (chunk / CLASS_ZERO_BYTES).trailing_zeros() as usize;
+        match class.checked_sub(1) {
+            Some(smaller) if len <= self.largest_of(smaller) => smaller,
+            _ => class,
+        }
+    }
+
+    /// Distance from one chunk of a class to the next.
+    fn stride_of(self, class: usize) -> usize {
+        let bytes = CLASS_ZERO_BYTES << class;
+        let slack = if bytes < 4 * self.page {
+            SLACK_BYTES
+        } else {
+            self.page
+        };
+        bytes + slack
+    }
+
+    /// Most bytes in a chunk of a class.
+    fn largest_of(self, class: usize) -> usize {
+        self.stride_of(class) - CHUNK_OFFSET
+    }
+
+    fn segment_bytes(self, chunks: usize, class: usize) -> usize {
+        (chunks * self.stride_of(class)).next_multiple_of(self.page)
+    }
 }
 
 /// A memfd that holds chunks of one size.
@@ -147,6 +176,7 @@ impl fmt::Debug for PoolExhausted {
 #[derive(Debug)]
 pub(crate) struct Pool {
     limit_bytes: usize,
+    sizes: ChunkSizes,
     class_max: usize,
     state: Mutex<State>,
     /// Sorted by address, for [`Pool::find`].
@@ -180,9 +210,19 @@ impl Pool {
         largest: usize,
         starved: crate::doorbell::ChunkWaiters,
     ) -> Arc<Self> {
-        let class_max = class_of(largest.clamp(CLASS_ZERO_BYTES, SEGMENT_BYTES_MAX / 2));
+        Self::with_sizes(ChunkSizes::of_system(), limit_bytes, largest, starved)
+    }
+
+    fn with_sizes(
+        sizes: ChunkSizes,
+        limit_bytes: usize,
+        largest: usize,
+        starved: crate::doorbell::ChunkWaiters,
+    ) -> Arc<Self> {
+        let class_max = sizes.class_of(largest.clamp(CLASS_ZERO_BYTES, SEGMENT_BYTES_MAX / 2));
         Arc::new(Self {
             limit_bytes,
+            sizes,
             class_max,
             state: Mutex::new(State {
                 free: (0..=class_max).map(|_| Vec::new()).collect(),
@@ -203,7 +243,7 @@ impl Pool {
     /// Takes a free chunk for `len` bytes. Looks in larger classes too when `any`
     /// is set.
     pub(crate) fn take(self: &Arc<Self>, len: usize, any: bool) -> Option<ChunkHold> {
-        let class = class_of(len);
+        let class = self.sizes.class_of(len);
         let last = if any { self.class_max } else { class };
         let mut state = self.state.lock();
         let classes = state.free.get_mut(class..=last)?;
@@ -216,7 +256,7 @@ impl Pool {
     /// prefaulted.
     pub(crate) fn take_prefaulted(self: &Arc<Self>, len: usize) -> Option<ChunkHold> {
         let mut state = self.state.lock();
-        let free = state.free.get_mut(class_of(len))?;
+        let free = state.free.get_mut(self.sizes.class_of(len))?;
         let (segment, chunk) = free.pop_if(|(segment, chunk)| {
             let (_, prefaulted) = &segment.chunks[*chunk as usize];
             prefaulted.load(Ordering::Relaxed) >= len
@@ -246,12 +286,12 @@ impl Pool {
     /// segments of other sizes are retired first. Returns their numbers, for peers
     /// that have mapped them.
     pub(crate) fn grow(&self, len: usize) -> Result<Vec<u32>, PoolExhausted> {
-        let class = class_of(len);
+        let class = self.sizes.class_of(len);
         if class > self.class_max {
-            let largest = stride_of(self.class_max) - CHUNK_OFFSET;
+            let largest = self.sizes.largest_of(self.class_max);
             return Err(PoolExhausted::TooLarge { len, largest });
         }
-        let stride = stride_of(class);
+        let stride = self.sizes.stride_of(class);
         let mut state = self.state.lock();
         let mut retired = Vec::new();
         if self.limit_bytes.saturating_sub(state.bytes) < stride {
@@ -267,7 +307,7 @@ impl Pool {
                 limit: self.limit_bytes,
             });
         }
-        let bytes = (count * stride).next_multiple_of(PAGE);
+        let bytes = self.sizes.segment_bytes(count, class);
         let made = OwnMemory::create("pteros-pool", bytes);
         let (memory, fd) = made.map_err(|e| PoolExhausted::System(e.kind()))?;
         let segment = Arc::new(Segment {
@@ -361,6 +401,63 @@ impl Pool {
             bytes: state.bytes,
             chunks: state.chunks.iter().sum(),
             free: state.free.iter().map(Vec::len).sum(),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::doorbell::{ChunkWaiters, WakePage};
+
+    /// Raspberry Pi 5 has 16 KiB, kernels for Jetson and servers may have 64 KiB.
+    const PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
+
+    #[test]
+    fn large_chunks_begin_on_a_page_of_any_size_and_fit_what_their_class_promises() {
+        for page in PAGES {
+            let sizes = ChunkSizes { page };
+            for class in 0..=16 {
+                let (bytes, stride) = (CLASS_ZERO_BYTES << class, sizes.stride_of(class));
+                assert!(stride.is_multiple_of(64), "{page} {class}");
+                if bytes >= 4 * page {
+                    assert!(stride.is_multiple_of(page), "{page} {class}");
+                }
+                assert!(sizes.largest_of(class) >= bytes, "{page} {class}");
+                let edge = sizes.largest_of(class);
+                assert_eq!(sizes.class_of(edge), class, "{page}");
+                assert_eq!(sizes.class_of(edge + 1), class + 1, "{page}");
+                assert!(sizes.segment_bytes(3, class).is_multiple_of(page));
+                assert!(
+                    stride - bytes <= bytes / 4 || bytes < 4 << 10,
+                    "{page} {class}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_every_page_size_are_apart_and_within_their_segment() {
+        for page in PAGES {
+            let context = WakePage::new().expect("memory");
+            let sizes = ChunkSizes { page };
+            let starved = ChunkWaiters::new(context);
+            let pool = Pool::with_sizes(sizes, 64 << 20, 4 << 20, starved);
+            for len in [1, 5_000, 60_000, 300_000, 1 << 20, 4 << 20] {
+                pool.grow(len).expect("within the limit");
+                let mut holds = Vec::new();
+                while let Some(hold) = pool.take(len, false) {
+                    // Panics outside of the mapping.
+                    let payload = hold.segment.memory.pointer(hold.payload_at(), len);
+                    holds.push((payload.as_ptr() as usize, hold));
+                }
+                assert!(!holds.is_empty(), "{page} {len}");
+                holds.sort_by_key(|(address, _)| *address);
+                for pair in holds.windows(2) {
+                    assert!(pair[0].0 + len <= pair[1].0, "{page} {len}");
+                }
+            }
+            assert!(pool.counts().bytes <= 64 << 20);
         }
     }
 }

@@ -15,7 +15,7 @@
 //! Neither side trusts the other: an impossible position, or a record with
 //! inconsistent lengths, is a [`ProtocolViolation`].
 
-use crate::sync::{AtomicU64, Ordering, load_peer_word};
+use crate::sync::{AtomicU64, Ordering, load_peer_word, load_read_only};
 
 /// Words of a record's header.
 pub(crate) const HEADER_WORDS: u64 = 4;
@@ -261,7 +261,7 @@ impl Consumer {
     /// Whether a record waits. Reads the peer's `tail` only if none is known to
     /// wait.
     pub(crate) fn has_record(&self, tail: &AtomicU64) -> bool {
-        self.end != self.at.words || Position::decode(tail.load(Ordering::Relaxed)) != self.at
+        self.end != self.at.words || Position::decode(load_read_only(tail)) != self.at
     }
 
     /// Reads the header of the next record, without consuming it.
@@ -279,7 +279,7 @@ impl Consumer {
         }
         let mask = words.len() - 1;
         let at = self.at.words as usize;
-        let word = |index: usize| words[(at + index) & mask].load(Ordering::Relaxed);
+        let word = |index: usize| load_read_only(&words[(at + index) & mask]);
         let raw = [word(0), word(1), word(2), word(3)];
         RecordHeader::decode(raw, available).map(Some)
     }
@@ -349,7 +349,7 @@ fn read(words: &[AtomicU64], mask: usize, mut at: usize, bytes: usize, out: &mut
     out.resize(from + bytes.next_multiple_of(8), 0);
     let (chunks, _) = out[from..].as_chunks_mut::<8>();
     for chunk in chunks {
-        *chunk = words[at & mask].load(Ordering::Relaxed).to_ne_bytes();
+        *chunk = load_read_only(&words[at & mask]).to_ne_bytes();
         at += 1;
     }
     out.truncate(from + bytes);

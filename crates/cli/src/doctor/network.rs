@@ -6,7 +6,7 @@ use super::zenoh;
 use crate::session::Session;
 use pteros::config::Config;
 use pteros_net::{Interface, UdpSocket, interfaces};
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
@@ -98,12 +98,7 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
     }
     let receiver = match UdpSocket::bind_multicast(GROUP, 0) {
         Ok(socket) => socket,
-        Err(error) => {
-            return found.error(
-                error.to_string(),
-                "find the process that uses the port with: ss -ulpn",
-            );
-        }
+        Err(error) => return found.error(error.to_string(), advice_on_group_socket(&error)),
     };
     let to = SocketAddrV4::new(GROUP, receiver.local_port());
     let mut waiting: Vec<&Interface> = Vec::new();
@@ -131,7 +126,11 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
     while !waiting.is_empty() && Instant::now() < end {
         match receiver.receive(&mut buffer) {
             Ok(received) => waiting.retain(|interface| {
-                let is_it = received.interface_index == Some(interface.index);
+                // The sender of each interface is bound to its address.
+                let is_it = match received.interface_index {
+                    Some(index) => index == interface.index,
+                    None => *received.from.ip() == interface.address,
+                };
                 if is_it {
                     found.ok(format!("multicast on {} is received", interface.name));
                 }
@@ -145,6 +144,19 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
             format!("multicast on {} is not received", interface.name),
             "allow it in the firewall: sudo ufw allow in proto udp to 224.0.0.0/4, and from 224.0.0.0/4; or name peers in ROS_STATIC_PEERS. Between hosts: pteros doctor hello",
         );
+    }
+}
+
+/// The way out when no socket of a multicast group can be opened.
+fn advice_on_group_socket(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "find the process that uses the port with: ss -ulpn",
+        io::ErrorKind::PermissionDenied => {
+            "allow socket and setsockopt in the seccomp or AppArmor profile of this container or service"
+        }
+        _ => {
+            "the kernel or an emulator lacks what RTPS discovery needs: name peers in ROS_STATIC_PEERS with ROS_AUTOMATIC_DISCOVERY_RANGE=OFF"
+        }
     }
 }
 
@@ -173,6 +185,19 @@ fn check_ports(domain_id: u32, ephemeral: &str, found: &mut Findings) {
 mod tests {
     use super::super::finding::FindingSeverity;
     use super::*;
+
+    #[test]
+    fn only_a_taken_port_is_blamed_on_another_process() {
+        for (kind, part) in [
+            (io::ErrorKind::AddrInUse, "ss -ulpn"),
+            (io::ErrorKind::PermissionDenied, "seccomp"),
+            (io::ErrorKind::Unsupported, "ROS_STATIC_PEERS"),
+            (io::ErrorKind::InvalidInput, "ROS_STATIC_PEERS"),
+        ] {
+            let advice = advice_on_group_socket(&kind.into());
+            assert!(advice.contains(part), "{kind}: {advice}");
+        }
+    }
 
     #[test]
     fn domains_that_overlap_the_ephemeral_ports_are_reported() {

@@ -125,6 +125,16 @@ mod tests {
         }
     }
 
+    /// The whole message, with the sequence of another one reserved.
+    fn in_native_order(message: &Scan, representation: Representation) -> Vec<u8> {
+        let mut unrelated = Vec::<f64>::new();
+        let mut reserved = ReservedSequence::for_sequence(&mut unrelated, 1);
+        let mut memory = vec![0; payload_len_reserving(message, representation, &mut reserved)];
+        let len = to_payload_reserving(message, representation, &mut memory, &mut reserved);
+        assert_eq!(len, Ok(memory.len()));
+        memory
+    }
+
     #[test]
     fn a_payload_with_a_reserved_sequence_equals_the_whole_message_once_filled() {
         for representation in [Representation::Xcdr1, Representation::Xcdr2] {
@@ -136,7 +146,12 @@ mod tests {
                     other: vec![9.0],
                     flag: 7,
                 };
-                let expected = super::super::to_payload(&whole, representation);
+                let expected = in_native_order(&whole, representation);
+                let portable = super::super::to_payload(&whole, representation);
+                assert_eq!(expected.len(), portable.len());
+                if cfg!(target_endian = "little") {
+                    assert_eq!(expected, portable);
+                }
                 let mut draft = Scan {
                     ranges: Vec::new(),
                     ..whole

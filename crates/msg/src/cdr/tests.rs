@@ -227,19 +227,22 @@ fn lengths_beyond_the_payload_are_rejected_before_allocation() {
     let ends = |needed| DecodeError::UnexpectedEnd { offset: 4, needed };
     let max = u32::MAX as usize;
     assert_eq!(decoder().string(UNBOUNDED), Err(ends(max)));
-    assert_eq!(decoder().wstring(UNBOUNDED), Err(ends(max * 4)));
+    assert_eq!(
+        decoder().wstring(UNBOUNDED),
+        Err(ends(max.saturating_mul(4)))
+    );
     assert_eq!(
         decoder().primitive_sequence::<u8>(UNBOUNDED),
         Err(ends(max))
     );
     assert_eq!(
         decoder().primitive_sequence::<f64>(UNBOUNDED),
-        Err(ends(max * 8))
+        Err(ends(max.saturating_mul(8)))
     );
     assert_eq!(decoder().bool_sequence(UNBOUNDED), Err(ends(max)));
     assert_eq!(
         decoder().string_sequence(UNBOUNDED, UNBOUNDED),
-        Err(ends(max * 4))
+        Err(ends(max.saturating_mul(4)))
     );
     assert_eq!(
         decoder().message_sequence::<Pair>(UNBOUNDED),

@@ -398,3 +398,71 @@ fn reads_as_time(text: &str) -> bool {
     };
     digits(hour, 1, 2) && digits(minute, 2, 2) && digits(second, 2, 2) && zone_ok
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{YamlContent, YamlNode};
+    use alloc::format;
+
+    /// The first value of a list or a mapping, and the key of the latter.
+    fn read_back(text: &str) -> [Option<String>; 2] {
+        let node = YamlNode::read(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        let scalar = |node: &YamlNode| match &node.content {
+            YamlContent::Scalar { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        match &node.content {
+            YamlContent::List(items) => [None, items.first().and_then(scalar)],
+            YamlContent::Mapping(entries) => {
+                let entry = entries.first();
+                let key = entry.map(|entry| entry.key.clone());
+                [key, entry.and_then(|entry| scalar(&entry.value))]
+            }
+            YamlContent::Scalar { .. } => [None, scalar(&node)],
+        }
+    }
+
+    /// All texts of up to three of these characters, in every place of a flow or a block.
+    #[test]
+    fn every_short_text_of_markup_is_read_back() {
+        let alphabet = ['-', ' ', 'a', ',', ']', '}', ':', '?', '#', '1', '\'', '\n'];
+        let mut texts = alloc::vec![String::new()];
+        let mut from = 0;
+        for _ in 0..3 {
+            let before = texts.len();
+            for index in from..before {
+                for c in alphabet {
+                    let text = format!("{}{c}", texts[index]);
+                    texts.push(text);
+                }
+            }
+            from = before;
+        }
+        for text in &texts {
+            let written = |in_flow| {
+                let mut out = String::new();
+                write_string(&mut out, text, 2, in_flow);
+                out
+            };
+            let (flow, block) = (written(true), written(false));
+            let one_line = yaml_string(text);
+            for yaml in [
+                format!("{{k: {flow}}}"),
+                format!("{{k: {flow}, l: 1}}"),
+                format!("[{flow}]"),
+                format!("[{flow}, [1]]"),
+                format!("k: {block}\n"),
+                format!("- {block}\n"),
+                format!("{{k: {one_line}}}"),
+                format!("k: {one_line}\n"),
+            ] {
+                assert_eq!(read_back(&yaml)[1].as_ref(), Some(text), "{yaml:?}");
+            }
+            if !one_line.is_empty() {
+                let key = &read_back(&format!("{{{one_line}: 1}}"))[0];
+                assert_eq!(key.as_ref(), Some(text), "{one_line}");
+            }
+        }
+    }
+}

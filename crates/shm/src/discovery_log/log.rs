@@ -15,9 +15,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::error::DisconnectReason;
-use crate::layout::VERSION;
+use crate::layout::{BLOCK_BYTES, VERSION};
 use crate::memory::{OwnMemory, PeerMemory};
-use crate::sync::{AtomicU64, Ordering, load_peer_word};
+use crate::sync::{AtomicU64, Ordering, load_peer_word, load_read_only};
 
 const LOG_MAGIC: u64 = u64::from_le_bytes(*b"PterosBd");
 const AT_MAGIC: usize = 0;
@@ -25,7 +25,7 @@ const AT_VERSION: usize = 8;
 const AT_END: usize = 64;
 const AT_LIVELINESS: usize = 128;
 const AT_TOTALS: usize = 192;
-const AT_RECORDS: usize = 4096;
+const AT_RECORDS: usize = BLOCK_BYTES;
 /// Largest log that is mapped, bytes.
 const LOG_BYTES_MAX: usize = 64 << 20;
 
@@ -54,7 +54,7 @@ pub(crate) struct LogWriter {
 
 impl LogWriter {
     pub(crate) fn create(bytes: usize) -> io::Result<Self> {
-        let bytes = bytes.next_multiple_of(4096);
+        let bytes = bytes.next_multiple_of(BLOCK_BYTES);
         let (memory, descriptor) = OwnMemory::create("pteros-board", bytes)?;
         memory.words_u32(AT_VERSION, 1)[0].store(VERSION.into(), Ordering::Relaxed);
         memory.word(AT_MAGIC).store(LOG_MAGIC, Ordering::Release);
@@ -155,7 +155,7 @@ impl LogReader {
             ));
         };
         let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if !(2 * AT_RECORDS..=LOG_BYTES_MAX).contains(&len) || !len.is_multiple_of(4096) {
+        if !(2 * AT_RECORDS..=LOG_BYTES_MAX).contains(&len) || !len.is_multiple_of(BLOCK_BYTES) {
             return Err(DisconnectReason::UnusableDescriptor(
                 "has a size that no discovery log has",
             ));
@@ -190,12 +190,12 @@ impl LogReader {
     }
 
     pub(crate) fn liveliness_count(&self) -> u64 {
-        self.memory.word(AT_LIVELINESS).load(Ordering::Relaxed)
+        load_read_only(self.memory.word(AT_LIVELINESS))
     }
 
     pub(crate) fn totals(&self) -> Totals {
         let words = self.memory.words(AT_TOTALS, Totals::default().len());
-        std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
+        std::array::from_fn(|at| load_read_only(&words[at]))
     }
 
     /// Extends the mapped window at least to `end`.
@@ -225,10 +225,7 @@ impl LogReader {
         }
         self.map_up_to(AT_RECORDS + end)?;
         let left = end - self.at;
-        let length = self
-            .memory
-            .word(AT_RECORDS + self.at)
-            .load(Ordering::Relaxed);
+        let length = load_read_only(self.memory.word(AT_RECORDS + self.at));
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > left - 8 || footprint(length) > left {
             return Err(DisconnectReason::ProtocolViolation(
@@ -240,7 +237,7 @@ impl LogReader {
             .words(AT_RECORDS + self.at + 8, length.div_ceil(8));
         record.clear();
         for word in words {
-            record.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+            record.extend_from_slice(&load_read_only(word).to_ne_bytes());
         }
         record.truncate(length);
         self.at += footprint(length);

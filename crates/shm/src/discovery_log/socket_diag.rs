@@ -201,18 +201,18 @@ mod tests {
 
     #[test]
     fn truncated_replies_are_rejected() {
-        let mut answer = vec![48, 0, 0, 0, 20, 0];
+        let mut answer = 48_u32.to_ne_bytes().to_vec();
+        answer.extend_from_slice(&20_u16.to_ne_bytes());
         answer.resize(32, 0);
-        answer.extend_from_slice(&[
-            13, 0, 0, 0, 0, b'p', b't', b'e', b'r', b'o', b's', b'-', b'x',
-        ]);
+        answer.extend_from_slice(&13_u16.to_ne_bytes());
+        answer.extend_from_slice(b"\0\0\0pteros-x");
         answer.resize(48, 0);
         let whole = (DiagReply::Socket(&b"\0pteros-x"[..]), &[][..]);
         assert_eq!(split_reply(&answer), Some(whole));
         for len in 0..answer.len() {
             assert_eq!(split_reply(&answer[..len]), None, "{len}");
         }
-        answer[32..34].copy_from_slice(&[99, 0]);
+        answer[32..34].copy_from_slice(&99_u16.to_ne_bytes());
         let nameless = (DiagReply::Socket(&[][..]), &[][..]);
         assert_eq!(split_reply(&answer), Some(nameless));
     }
