@@ -32,6 +32,7 @@ mod ros2;
 mod seeded_bugs;
 mod sim;
 mod test;
+mod test_lanes;
 mod test_process;
 mod test_programs;
 mod tidy;

@@ -6,10 +6,10 @@
 //! `--all` adds the long ones, documentation tests, examples, other DDS stacks, ROS 2's
 //! own suites and mutants.
 //!
-//! Each module of integration tests runs in a process of its own, one after the other,
-//! in a private network namespace. If the system does not allow one, tests run without
-//! it and without peers, which is reported. A few tests that failed run once more, see
-//! `test_process.rs`.
+//! Each module of integration tests runs in a process of its own, in a private network
+//! namespace. Several run at once, see `test_lanes.rs`. If the system does not allow
+//! such a namespace, tests run one by one, without it and without peers, which is
+//! reported.
 //!
 //! The build uses the development profile: overflow checks and assertions are worth
 //! more here than speed.
@@ -24,10 +24,9 @@ use anyhow::{Context, Result, bail};
 use crate::checkout::root;
 use crate::counts::Counts;
 use crate::seeded_bugs::InstrumentedCopy;
-use crate::test_process::{
-    Filter, Network, Surroundings, TestRun, Tests, run_all as run_processes,
-};
-use crate::test_programs::{self, Kind, TestGroup, cargo_program};
+use crate::test_lanes::{Job, TestRun, lanes, run_all as run_jobs};
+use crate::test_process::{Filter, Network, Surroundings, Tests};
+use crate::test_programs::{self, Kind, TESTSUITE, TestGroup, TestProgram, cargo_program};
 use crate::{flood, generate, namespace, peers, progress, ros2};
 
 /// Slowest modules and programs named at the end.
@@ -73,18 +72,37 @@ pub fn is_long(package: &str, name: &str) -> bool {
 }
 
 /// Cargo's selection for the quick run. The Zenoh transport takes minutes to build, and
-/// nothing else needs it.
-const QUICK: [&str; 6] = [
+/// nothing else needs it. The programs of `tour` and `tutorials` are a gigabyte, and their
+/// tests are long.
+const QUICK: [&str; 10] = [
     "--workspace",
     "--features",
     "pteros-cli/full",
     "--exclude",
     "pteros-zenoh",
+    "--exclude",
+    "tour",
+    "--exclude",
+    "tutorials",
     "--tests",
 ];
 
-/// All packages. The command has the features of its packages.
-const WHOLE: [&str; 3] = ["--workspace", "--features", "pteros-cli/full"];
+/// All packages. The command has the features of its packages. What may have Zenoh has
+/// it: a second build without it would compile half of the crates again.
+const WHOLE: [&str; 3] = [
+    "--workspace",
+    "--features",
+    "pteros-cli/full,pteros-cli/zenoh,pteros-python/zenoh,pteros-rmw/zenoh",
+];
+
+/// The same, with a command that has no Zenoh: nothing else is compiled again.
+const COMMAND_WITHOUT_ZENOH: [&str; 5] = [
+    "--workspace",
+    "--features",
+    "pteros-cli/full,pteros/zenoh,pteros-python/zenoh,pteros-rmw/zenoh",
+    "--test",
+    TESTSUITE,
+];
 
 /// Tests in the copy of the workspace that has the seeded bugs: what must notice them.
 const MUTANT_RUNS: [&str; 6] = [
@@ -99,21 +117,20 @@ const MUTANT_RUNS: [&str; 6] = [
 /// The tests in that copy that stop and kill processes at every step.
 const STOP_RUNS: [&str; 4] = ["-p", "pteros-shm", "--test", "testsuite"];
 
-/// What is built for a step, and which tests of that run.
+/// Which of the built tests run, and where.
 #[derive(Clone, Copy, Default)]
-struct Step<'a> {
-    /// Cargo's arguments.
-    build: &'a [&'a str],
+struct Selection<'a> {
     /// Only this package's.
     package: Option<&'a str>,
     /// Only the integration tests in this module or program.
     name: Option<&'a str>,
     filter: Filter<'a>,
+    surroundings: Surroundings<'a>,
     /// Not the [`LONG_TESTS`].
     is_quick: bool,
 }
 
-impl Step<'_> {
+impl<'a> Selection<'a> {
     fn has(&self, group: &TestGroup) -> bool {
         let is_integration = group.program.kind == Kind::Integration;
         let package = group.program.package.as_str();
@@ -125,19 +142,30 @@ impl Step<'_> {
             && !(self.is_quick && is_long)
     }
 
-    /// Builds, which is quick if it is built already, and runs.
-    fn run(&self, surroundings: Surroundings) -> Result<TestRun> {
-        let mut groups = Vec::new();
-        for program in test_programs::build(self.build)? {
-            groups.extend(program.groups()?);
-        }
-        groups.retain(|group| self.has(group));
-        if groups.is_empty() {
+    /// A job of each module or program.
+    ///
+    /// # Errors
+    /// There is none.
+    fn jobs(&self, groups: &'a [TestGroup]) -> Result<Vec<Job<'a>>> {
+        let groups = groups.iter().filter(|group| self.has(group));
+        let jobs = groups.map(|group| Job {
+            tests: Tests::Group(group),
+            surroundings: self.surroundings,
+            filter: self.filter,
+        });
+        let jobs: Vec<Job> = jobs.collect();
+        if jobs.is_empty() {
             bail!("no tests {:?} {:?}", self.package, self.name);
         }
-        let tests: Vec<Tests> = groups.iter().map(Tests::Group).collect();
-        run_processes(&tests, surroundings, self.filter)
+        Ok(jobs)
     }
+}
+
+/// The modules and programs of built programs of tests.
+fn groups_of(programs: &[TestProgram]) -> Result<Vec<TestGroup>> {
+    let groups = programs.iter().map(TestProgram::groups);
+    let groups: Vec<Vec<TestGroup>> = groups.collect::<Result<_>>()?;
+    Ok(groups.concat())
 }
 
 #[derive(clap::Args)]
@@ -151,25 +179,29 @@ pub struct Arguments {
     /// Without the other DDS stacks
     #[arg(long, requires = "all")]
     no_peers: bool,
+    /// Processes of tests at once, instead of one more than processors
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16))]
+    lanes: Option<u8>,
 }
 
 /// Runs the command. Returns whether everything passed, and prints the counts at
 /// the end.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut report = TestReport::new();
+    let lanes = lanes(arguments.lanes);
     if let Some(package) = &arguments.package {
         let features = match package.as_str() {
             "pteros-cli" => "pteros-cli/full",
             _ => "",
         };
         let build = ["-p", package, "--features", features, "--tests"];
-        run_quick(&mut report, &build)?;
+        run_quick(&mut report, &build, lanes)?;
         return Ok(report.end());
     }
     if arguments.all {
-        run_all(&mut report, !arguments.no_peers);
+        run_all(&mut report, !arguments.no_peers, lanes);
     } else {
-        run_quick(&mut report, &QUICK)?;
+        run_quick(&mut report, &QUICK, lanes)?;
     }
     report.run_step("generated interfaces", || {
         println!("{}", generate::run(&generate::Arguments { check: true })?);
@@ -178,14 +210,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(report.end())
 }
 
-fn run_quick(report: &mut TestReport, build: &[&str]) -> Result<()> {
-    let tests = Step {
-        build,
-        is_quick: true,
-        ..Step::default()
-    };
+fn run_quick(report: &mut TestReport, build: &[&str], lanes: usize) -> Result<()> {
+    let mut groups = Vec::new();
     let built = report.run_step("build tests", || {
-        test_programs::build(build)?;
+        groups = groups_of(&test_programs::build(build)?)?;
         let has_module = !build.starts_with(&["-p"]) || build.contains(&PYTHON_MODULE);
         if has_module && has_pytest() {
             build_libraries(build)?;
@@ -193,7 +221,12 @@ fn run_quick(report: &mut TestReport, build: &[&str]) -> Result<()> {
         Ok(TestRun::default())
     });
     if built {
-        report.run_step("tests", || tests.run(surroundings(None)));
+        let quick = Selection {
+            surroundings: surroundings(None),
+            is_quick: true,
+            ..Selection::default()
+        };
+        report.run_step("tests", || run_jobs(&quick.jobs(&groups)?, lanes));
         println!(
             "other stacks, simulation, documentation tests and examples: cargo xtask test --all"
         );
@@ -201,52 +234,143 @@ fn run_quick(report: &mut TestReport, build: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn run_all(report: &mut TestReport, with_peers: bool) {
-    // Only the build needs the network. The tests run without it.
-    let built = report.run_step("build tests and examples", || {
-        test_programs::build(&WHOLE)?;
+/// What `--all` builds.
+#[derive(Default)]
+struct Built {
+    /// The tests of the workspace.
+    whole: Vec<TestGroup>,
+    /// What must notice the seeded bugs, in the copy of the workspace that has them.
+    mutants: Vec<TestGroup>,
+    /// In that copy, what stops and kills processes at every step.
+    stops: Vec<TestGroup>,
+}
+
+impl Built {
+    fn build() -> Result<Built> {
+        let whole = groups_of(&test_programs::build(&WHOLE)?)?;
         build_libraries(&WHOLE)?;
-        for runs in [&MUTANT_RUNS[..], &STOP_RUNS] {
-            build_seeded(runs)?;
+        Ok(Built {
+            whole,
+            mutants: build_seeded(&MUTANT_RUNS)?,
+            stops: build_seeded(&STOP_RUNS)?,
+        })
+    }
+
+    /// All tests, with what they need.
+    fn jobs<'a>(
+        &'a self,
+        peers: Option<&'a Path>,
+        humble: Option<&'a Path>,
+    ) -> Result<Vec<Job<'a>>> {
+        let here = surroundings(None);
+        let all = Selection {
+            surroundings: Surroundings { peers, ..here },
+            ..Selection::default()
+        };
+        let ignored = |package, name, part| Selection {
+            package: Some(package),
+            name: Some(name),
+            filter: Filter {
+                part,
+                ignored: true,
+            },
+            ..all
+        };
+        let mut jobs = all.jobs(&self.whole)?;
+        jobs.push(Job {
+            tests: Tests::Documentation(&WHOLE),
+            surroundings: all.surroundings,
+            filter: Filter::default(),
+        });
+        if peers.is_some() {
+            let interop = Selection {
+                name: Some("interop"),
+                surroundings: Surroundings {
+                    peers,
+                    network: Network::WithoutMulticast,
+                    ..here
+                },
+                ..all
+            };
+            jobs.extend(interop.jobs(&self.whole)?);
         }
+        // A router that is killed a hundred times.
+        jobs.extend(ignored("pteros-zenoh", "router_kills", "").jobs(&self.whole)?);
+        let hundred = ignored("pteros-cli", "zenoh_networks", "a_hundred_nodes");
+        jobs.extend(hundred.jobs(&self.whole)?);
+        if humble.is_some() {
+            let nodes = Selection {
+                surroundings: Surroundings { humble, ..here },
+                ..ignored("pteros-cli", "ros2_programs", "humble_")
+            };
+            jobs.extend(nodes.jobs(&self.whole)?);
+        }
+        // The simulator runs again with mutants of the engine: it must detect them.
+        for (groups, name, part) in [
+            (&self.mutants, "mutants", ""),
+            (
+                &self.stops,
+                "crash",
+                "a_process_stopped_and_killed_at_any_step",
+            ),
+        ] {
+            let seeded = Selection {
+                name: Some(name),
+                filter: Filter {
+                    part,
+                    ignored: false,
+                },
+                surroundings: Surroundings {
+                    seeded: true,
+                    ..here
+                },
+                ..Selection::default()
+            };
+            jobs.extend(seeded.jobs(groups)?);
+        }
+        Ok(jobs)
+    }
+}
+
+fn run_all(report: &mut TestReport, with_peers: bool, lanes: usize) {
+    // Only the build needs the network. The tests run without it.
+    let mut built = Built::default();
+    let is_built = report.run_step("build tests and examples", || {
+        built = Built::build()?;
         Ok(TestRun::default())
     });
-    if !built {
+    if !is_built {
         return;
     }
-    let mut folder = None;
+    let mut peers = None;
     if with_peers {
         report.run_step("peers", || {
             let (found, run) = find_peers()?;
-            folder = found;
+            peers = found;
             Ok(run)
         });
     }
-    let with_peers = surroundings(folder.as_deref());
-    let all = Step {
-        build: &WHOLE,
-        ..Step::default()
-    };
-    report.run_step("tests", || all.run(with_peers));
-    report.run_step("documentation tests", || {
-        let documentation = [Tests::Documentation(&WHOLE)];
-        run_processes(&documentation, with_peers, Filter::default())
+    let mut humble = None;
+    report.run_step("ROS 2 Humble", || {
+        let (found, run) = find_humble();
+        humble = found;
+        Ok(run)
     });
-    if with_peers.peers.is_some() {
-        report.run_step("interop without multicast", || {
-            let interop = Step {
-                name: Some("interop"),
-                ..all
-            };
-            interop.run(Surroundings {
-                network: Network::WithoutMulticast,
-                ..with_peers
-            })
-        });
-    }
-    run_zenoh(report);
+    report.run_step("tests", || {
+        run_jobs(&built.jobs(peers.as_deref(), humble.as_deref())?, lanes)
+    });
+    // Last of those that run the command, which this builds again.
+    report.run_step("the command without Zenoh", || {
+        let groups = groups_of(&test_programs::build(&COMMAND_WITHOUT_ZENOH)?)?;
+        let refusals = Selection {
+            package: Some("pteros-cli"),
+            name: Some("wrong_inputs"),
+            surroundings: surroundings(None),
+            ..Selection::default()
+        };
+        run_jobs(&refusals.jobs(&groups)?, lanes)
+    });
     report.run_step("floods of hostile packets", run_floods);
-    report.run_step("nodes of ROS 2 Humble", run_humble);
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {
             counts: ros2::run_all()?,
@@ -259,110 +383,20 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             ..TestRun::default()
         })
     });
-    // Runs the simulator again with mutants of the engine, to check that it
-    // detects them.
-    report.run_step("mutants and tolerated faults", || {
-        run_seeded(&MUTANT_RUNS, "mutants", "")
-    });
-    report.run_step("processes stopped at every step", || {
-        run_seeded(
-            &STOP_RUNS,
-            "crash",
-            "a_process_stopped_and_killed_at_any_step",
-        )
-    });
 }
 
 /// Builds tests in the copy of the workspace that has the seeded bugs.
-fn build_seeded(build: &[&str]) -> Result<Vec<test_programs::TestProgram>> {
+fn build_seeded(build: &[&str]) -> Result<Vec<TestGroup>> {
     let copy = InstrumentedCopy::make()?.arguments();
     let copy: Vec<&str> = copy.iter().map(String::as_str).collect();
-    test_programs::build(&[copy.as_slice(), build].concat())
+    groups_of(&test_programs::build(&[copy.as_slice(), build].concat())?)
 }
 
-/// Runs one module or program of them.
-fn run_seeded(build: &[&str], name: &str, part: &str) -> Result<TestRun> {
-    let mut groups = Vec::new();
-    for program in build_seeded(build)? {
-        groups.extend(program.groups()?);
-    }
-    groups.retain(|group| group.name == name);
-    if groups.is_empty() {
-        bail!("the copy with the seeded bugs has no tests {name}");
-    }
-    let tests: Vec<Tests> = groups.iter().map(Tests::Group).collect();
-    let filter = Filter {
-        part,
-        ignored: false,
-    };
-    let seeded = Surroundings {
-        seeded: true,
-        ..surroundings(None)
-    };
-    run_processes(&tests, seeded, filter)
-}
-
-/// The steps that build with the feature `zenoh`, which nothing else needs.
-fn run_zenoh(report: &mut TestReport) {
-    let run = |build: &[&str], package: &str, name: &str, filter: Filter| {
-        let step = Step {
-            build,
-            package: Some(package),
-            name: Some(name),
-            filter,
-            is_quick: false,
-        };
-        step.run(surroundings(None))
-    };
-    let part = |part| Filter {
-        part,
-        ignored: false,
-    };
-    let ignored = |part| Filter {
-        part,
-        ignored: true,
-    };
-    // Alone, because it measures the memory of its process.
-    report.run_step("a Zenoh router that is killed 100 times", || {
-        run(&WHOLE, "pteros-zenoh", "router_kills", ignored(""))
-    });
-    let on_pteros = ["-p", "pteros", "--features", "zenoh", "--tests"];
-    report.run_step("wires by the command line", || {
-        run(&on_pteros, "pteros", "zenoh_choice", part(""))
-    });
-    report.run_step("conformance over Zenoh", || {
-        run(&on_pteros, "pteros", "conformance", part("over_zenoh"))
-    });
-    report.run_step("the plug-in for ROS 2 over Zenoh", || {
-        let on_plug_in = ["-p", "pteros-rmw", "--features", "zenoh", "--tests"];
-        run(&on_plug_in, "pteros-rmw", "over_zenoh", part(""))
-    });
-    report.run_step("the Python wheel over Zenoh", || {
-        let on_module = ["-p", "pteros-python", "--features", "zenoh"];
-        cargo(&[&["build", "--quiet"], on_module.as_slice()].concat())?;
-        let tests = [on_module.as_slice(), &["--tests"]].concat();
-        let filter = part("programs_meet_over_zenoh");
-        let run = run(&tests, "pteros-python", "python", filter)?;
-        // What follows tests the module of the other steps.
-        build_libraries(&WHOLE)?;
-        Ok(run)
-    });
-    // The command has Zenoh in these steps only.
-    let on_command = ["-p", "pteros-cli", "--features", "full,zenoh", "--tests"];
-    report.run_step("Zenoh in network namespaces", || {
-        run(&on_command, "pteros-cli", "zenoh_networks", part(""))
-    });
-    // Alone, because it measures the memory of its processes.
-    report.run_step("a hundred nodes on Zenoh", || {
-        let filter = ignored("a_hundred_nodes");
-        run(&on_command, "pteros-cli", "zenoh_networks", filter)
-    });
-}
-
-/// Runs the tests with nodes of Humble where one is found.
-fn run_humble() -> Result<TestRun> {
-    let prefix = match ros2::humble() {
-        Ok(prefix) => prefix,
+/// An installed ROS 2 Humble, whose nodes tests run. None counts as a skip with its
+/// reason.
+fn find_humble() -> (Option<PathBuf>, TestRun) {
+    match ros2::humble() {
+        Ok(prefix) => (Some(prefix), TestRun::default()),
         Err(why) => {
             println!(
                 "left out: {} names no ROS 2, and {why:#}",
@@ -370,23 +404,9 @@ fn run_humble() -> Result<TestRun> {
             );
             let mut run = TestRun::default();
             run.counts.skipped += 1;
-            return Ok(run);
+            (None, run)
         }
-    };
-    let step = Step {
-        build: &WHOLE,
-        package: Some("pteros-cli"),
-        name: Some("ros2_programs"),
-        filter: Filter {
-            part: "humble_",
-            ignored: true,
-        },
-        is_quick: false,
-    };
-    step.run(Surroundings {
-        humble: Some(&prefix),
-        ..surroundings(None)
-    })
+    }
 }
 
 /// Attacks two processes that communicate, at 100 000 packets a second of every kind.
@@ -513,7 +533,10 @@ impl TestReport {
         if !self.failed.is_empty() {
             println!("\nfailed: {}", self.failed.join(", "));
         }
-        println!("\n{passed} passed, {failed} failed, {skipped} skipped in {seconds} s");
+        let cpu = self.total.cpu_seconds;
+        println!(
+            "\n{passed} passed, {failed} failed, {skipped} skipped in {seconds} s, tests took {cpu:.0} s of CPU time"
+        );
         self.failed.is_empty()
     }
 }
@@ -528,6 +551,7 @@ fn surroundings(peers: Option<&Path>) -> Surroundings<'_> {
         peers,
         humble: None,
         seeded: false,
+        yields: false,
         network,
     }
 }
@@ -569,7 +593,6 @@ fn cargo(arguments: &[&str]) -> Result<TestRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_programs::TESTSUITE;
     use serde_json::Value;
 
     /// The folder of a package of the workspace.
@@ -606,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_the_tests_of_its_package_and_module() {
+    fn a_selection_has_the_tests_of_its_package_and_module() {
         let group = |package: &str, name: &str, kind| TestGroup {
             program: test_programs::TestProgram {
                 package: package.into(),
@@ -619,17 +642,17 @@ mod tests {
             name: name.into(),
             tests: Vec::new(),
         };
-        let step = Step {
+        let step = Selection {
             is_quick: true,
-            ..Step::default()
+            ..Selection::default()
         };
         assert!(step.has(&group("pteros", "actions", Kind::Integration)));
         assert!(!step.has(&group("pteros", "churn", Kind::Integration)));
         assert!(step.has(&group("pteros", "churn", Kind::Library)));
-        let step = Step {
+        let step = Selection {
             package: Some("pteros"),
             name: Some("churn"),
-            ..Step::default()
+            ..Selection::default()
         };
         assert!(step.has(&group("pteros", "churn", Kind::Integration)));
         assert!(!step.has(&group("pteros", "churn", Kind::Library)));

@@ -1,18 +1,13 @@
-//! One process of tests: its command, what it prints, and its results. Failed tests
-//! run once more, alone.
-//!
-//! Many tests start processes and wait with deadlines. On a loaded machine one of some
-//! thousand misses its deadline now and then. Up to [`REPEATED_MAX`] failed tests run
-//! once more. A test that fails twice fails the run. A test that passes then is
-//! reported as unsteady, so that it is mended without holding up another change.
+//! One process of tests: its command, what it prints, its results, and its CPU time.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 
 use crate::checkout::root;
 use crate::counts::Counts;
@@ -25,45 +20,8 @@ const PEERS_VARIABLE: &str = "PTEROS_PEERS";
 /// Environment variable of a build with the seeded bugs.
 const SEEDED_VARIABLE: &str = "PTEROS_TEST_SEEDED";
 
-/// Number of failed tests that are repeated. More have a cause in common.
-const REPEATED_MAX: usize = 5;
-
-/// What a step did.
-#[derive(Default)]
-pub struct TestRun {
-    /// Numbers of tests.
-    pub counts: Counts,
-    /// Seconds and names of modules and programs.
-    pub times: Vec<(f64, String)>,
-    /// Tests that failed once and passed alone.
-    pub unsteady: Vec<String>,
-    /// Why tests were left out, and how to run them.
-    pub skips: BTreeMap<String, usize>,
-}
-
-impl TestRun {
-    /// The result of a single check.
-    pub fn single(held: bool) -> TestRun {
-        TestRun {
-            counts: Counts {
-                passed: usize::from(held),
-                failed: usize::from(!held),
-                skipped: 0,
-            },
-            ..TestRun::default()
-        }
-    }
-
-    /// Adds another run.
-    pub fn add(&mut self, more: TestRun) {
-        self.counts.add(more.counts);
-        self.times.extend(more.times);
-        self.unsteady.extend(more.unsteady);
-        for (reason, count) in more.skips {
-            *self.skips.entry(reason).or_default() += count;
-        }
-    }
-}
+/// Parts of a second in which `/proc` counts CPU time, on every Linux that Rust has.
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The network in which tests run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -86,6 +44,8 @@ pub struct Surroundings<'a> {
     pub humble: Option<&'a Path>,
     /// The build has the seeded bugs: a test that needs them must run.
     pub seeded: bool,
+    /// They run only while no other process wants the processor.
+    pub yields: bool,
     /// Their network.
     pub network: Network,
 }
@@ -109,7 +69,8 @@ pub struct Filter<'a> {
 }
 
 impl Tests<'_> {
-    fn title(&self) -> String {
+    /// Package and module, as results name them.
+    pub fn title(&self) -> String {
         match self {
             Self::Group(group) => group.title(),
             Self::Documentation(_) => "documentation tests".into(),
@@ -127,10 +88,18 @@ impl Tests<'_> {
             Self::Group(group) => group.program.path.display().to_string(),
             Self::Documentation(_) => cargo_program(),
         };
-        let mut command = match surroundings.network {
-            Network::Shared => Command::new(&program),
-            network => namespace::command(network == Network::Private, &program)?,
+        let first = if surroundings.yields {
+            "nice"
+        } else {
+            &program
         };
+        let mut command = match surroundings.network {
+            Network::Shared => Command::new(first),
+            network => namespace::command(network == Network::Private, first)?,
+        };
+        if surroundings.yields {
+            command.args(["-n", "19", &program]);
+        }
         if let Some(folder) = surroundings.peers {
             command.env(PEERS_VARIABLE, folder);
         }
@@ -175,7 +144,18 @@ impl Tests<'_> {
         Ok(command)
     }
 
-    fn run(&self, surroundings: Surroundings, filter: Filter, names: &[String]) -> Result<Process> {
+    /// Runs the tests with these names, or those of a filter, until their process has
+    /// ended. Gives each line that it prints to `show`, but those of passed tests.
+    ///
+    /// # Errors
+    /// The process could not be started, or its output not read.
+    pub fn run(
+        &self,
+        surroundings: Surroundings,
+        filter: Filter,
+        names: &[String],
+        show: &mut dyn FnMut(&str),
+    ) -> Result<Process> {
         let mut command = self.command(surroundings, filter, names)?;
         // The harness prints on stdout, and the tests' processes on stderr: one pipe
         // keeps their order.
@@ -195,14 +175,17 @@ impl Tests<'_> {
             let line = String::from_utf8_lossy(&line);
             process.read_line(&line);
             if !is_noise(&line) {
-                println!("{line}");
+                show(&line);
             }
         }
+        process.cpu_seconds = cpu_seconds_of_ended(child.id());
         let status = child.wait().context("wait for the tests")?;
-        process.end(status.success(), |why| println!("{}: {why}", self.title()));
+        process.end(status.success(), |why| {
+            show(&format!("{}: {why}", self.title()));
+        });
         let has_names = matches!(self, Self::Group(group) if !group.tests.is_empty());
         if has_names && !process.has_result && process.counts.failed == 0 {
-            println!("{}: ended without a result", self.title());
+            show(&format!("{}: ended without a result", self.title()));
             process.counts.failed = 1;
         }
         process.seconds = began.elapsed().as_secs_f64();
@@ -210,7 +193,7 @@ impl Tests<'_> {
     }
 
     /// The line of a skip, with the command that runs the test if the reason has none.
-    fn skip_line(&self, reason: &str, is_ignored: bool) -> String {
+    pub fn skip_line(&self, reason: &str, is_ignored: bool) -> String {
         match self {
             Self::Group(group) if is_ignored && !reason.contains("cargo ") => {
                 format!("{reason}: {}", group.ignored_command())
@@ -220,77 +203,39 @@ impl Tests<'_> {
     }
 }
 
-/// Runs tests, one process after the other, and prints each result as it comes. Runs
-/// failed tests once more.
-///
-/// # Errors
-/// A process could not be started, or its output not read.
-pub fn run_all(all: &[Tests], surroundings: Surroundings, filter: Filter) -> Result<TestRun> {
-    let mut run = TestRun::default();
-    let mut failed = Vec::new();
-    for (number, tests) in (1..).zip(all) {
-        let process = tests.run(surroundings, filter, &[])?;
-        let Counts {
-            passed,
-            failed: failures,
-            skipped,
-        } = process.counts;
-        run.counts.add(process.counts);
-        for (reason, is_ignored) in &process.skips {
-            let line = tests.skip_line(reason, *is_ignored);
-            *run.skips.entry(line).or_default() += 1;
-        }
-        if passed + failures + skipped > 0 {
-            let (title, seconds) = (tests.title(), process.seconds);
-            let parts = [
-                (passed, "passed"),
-                (failures, "failed"),
-                (skipped, "skipped"),
-            ];
-            let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-            let parts: Vec<String> = parts
-                .map(|(count, word)| format!("{count} {word}"))
-                .collect();
-            let total = all.len();
-            println!(
-                "[{number}/{total}] {seconds:6.1} s  {title}: {}",
-                parts.join(", ")
-            );
-            run.times.push((seconds, title));
-        }
-        if failures > 0 {
-            failed.push((tests, process.failed));
-        }
-    }
-    let names: usize = failed.iter().map(|(_, names)| names.len()).sum();
-    if run.counts.failed != names || names > REPEATED_MAX {
-        return Ok(run);
-    }
-    for (tests, names) in failed {
-        println!("\nonce more, alone: {}", names.join(", "));
-        let repeated = tests.run(surroundings, filter, &names)?;
-        if repeated.counts.failed == 0 && repeated.counts.passed >= names.len() {
-            run.counts.failed -= names.len();
-            run.counts.passed += names.len();
-            let title = tests.title();
-            run.unsteady
-                .extend(names.iter().map(|name| format!("{title}: {name}")));
-        }
-    }
-    Ok(run)
+/// Waits until a child has ended, and reads what CPU time it and the processes that it
+/// waited for have taken. The child is still to be waited for.
+fn cpu_seconds_of_ended(child: u32) -> Option<f64> {
+    let pid = Pid::from_raw(i32::try_from(child).ok()?);
+    waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).ok()?;
+    cpu_seconds(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// What a process of tests printed.
+/// The CPU time in the text of a file `/proc/PID/stat`.
+fn cpu_seconds(stat: &str) -> Option<f64> {
+    // The name before it may have any letters. User and system time are fields 14 and 15,
+    // and 16 and 17 those of children.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let times = fields.split(' ').skip(11).take(4);
+    let ticks: f64 = times.map(str::parse::<f64>).sum::<Result<_, _>>().ok()?;
+    Some(ticks / TICKS_PER_SECOND)
+}
+
+/// What a process of tests printed, and what it took.
 #[derive(Default)]
-struct Process {
-    counts: Counts,
+pub struct Process {
+    /// Numbers of its tests.
+    pub counts: Counts,
     /// Whether the harness printed a result.
-    has_result: bool,
-    seconds: f64,
+    pub has_result: bool,
+    /// From its start to its end.
+    pub seconds: f64,
+    /// CPU time of it and its children.
+    pub cpu_seconds: Option<f64>,
     /// Full names of failed tests.
-    failed: Vec<String>,
+    pub failed: Vec<String>,
     /// Reasons of skipped tests, and whether `#[ignore]` gives them.
-    skips: Vec<(String, bool)>,
+    pub skips: Vec<(String, bool)>,
 }
 
 impl Process {
@@ -367,8 +312,6 @@ fn test_result(line: &str) -> Option<Counts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_programs::{Kind, TestProgram};
-    use pteros_test_support::folder::Folder;
 
     #[test]
     fn counts_are_parsed_from_the_output_of_a_test_binary() {
@@ -398,66 +341,10 @@ mod tests {
         assert_eq!(skip_reason("test a ... ok"), None);
     }
 
-    /// A script stands for a program of tests. It prints its arguments as tests; `a`
-    /// fails the first time, `b` always, and `c` aborts.
-    fn program(folder: &Path) -> TestProgram {
-        let path = folder.join("program");
-        let text = "#!/bin/sh\n\
-             code=0; passed=0; failed=0\n\
-             for test in \"$@\"; do case \"$test\" in\n\
-             --exact) ;;\n\
-             c) exit 134;;\n\
-             b) echo 'test b ... FAILED'; failed=$((failed + 1)); code=101;;\n\
-             a) if mkdir seen 2> /dev/null; then echo 'test a ... FAILED'; failed=$((failed + 1))\n\
-             code=101; else passed=$((passed + 1)); fi;;\n\
-             s) echo 'skipped: no peer'; passed=$((passed + 1));;\n\
-             *) passed=$((passed + 1));;\n\
-             esac; done\n\
-             echo \"test result: x. $passed passed; $failed failed; 0 ignored; 0 measured\"\n\
-             exit $code\n";
-        std::fs::write(&path, text).unwrap();
-        let mut chmod = Command::new("chmod");
-        assert!(chmod.arg("+x").arg(&path).status().unwrap().success());
-        TestProgram {
-            package: "p".into(),
-            target: "testsuite".into(),
-            kind: Kind::Integration,
-            path,
-            folder: folder.to_owned(),
-            binaries: Vec::new(),
-        }
-    }
-
     #[test]
-    fn a_failed_test_runs_once_more_and_an_aborted_process_fails() {
-        let folder = Folder::new("test-process");
-        let program = program(&folder);
-        let run = |tests: &[&str]| {
-            let group = TestGroup {
-                program: program.clone(),
-                name: "m".into(),
-                tests: tests.iter().map(|&test| test.to_owned()).collect(),
-            };
-            let all = [Tests::Group(&group)];
-            let surroundings = Surroundings {
-                humble: None,
-                seeded: false,
-                peers: None,
-                network: Network::Shared,
-            };
-            run_all(&all, surroundings, Filter::default()).unwrap()
-        };
-        let unsteady = run(&["a", "x", "s"]);
-        let counts = |passed, failed, skipped| Counts {
-            passed,
-            failed,
-            skipped,
-        };
-        assert_eq!(unsteady.counts, counts(2, 0, 1));
-        assert_eq!(unsteady.unsteady, ["p m: a"]);
-        assert_eq!(unsteady.skips["no peer"], 1);
-        let failed = run(&["a", "b"]);
-        assert_eq!((failed.counts, failed.unsteady.len()), (counts(1, 1, 0), 0));
-        assert_eq!(run(&["x", "c"]).counts, counts(0, 1, 0));
+    fn cpu_time_is_that_of_a_process_and_its_children() {
+        let stat = "77 (a) b) S 1 77 77 0 -1 4194560 900 0 0 0 150 50 25 75 20 0 4 0 1 2 3";
+        assert_eq!(cpu_seconds(stat), Some(3.0));
+        assert_eq!(cpu_seconds(""), None);
     }
 }

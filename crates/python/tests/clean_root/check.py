@@ -22,7 +22,6 @@ import sys
 import sysconfig
 import tempfile
 import threading
-import time
 
 EXAMPLES = '../../../../examples/tutorials/python'
 SKIPPED = 77
@@ -131,6 +130,8 @@ class Program:
     def __init__(self, *words):
         self.words = words
         self.output = ''
+        self._is_read = False
+        self._printed = threading.Condition()
         self._process = subprocess.Popen(
             words, cwd='/check', env={}, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -139,19 +140,21 @@ class Program:
 
     def _read(self):
         for line in self._process.stdout:
-            self.output += line
+            with self._printed:
+                self.output += line
+                self._printed.notify_all()
+        with self._printed:
+            self._is_read = True
+            self._printed.notify_all()
 
     def wait_for(self, text):
         """Wait until the program has printed a text."""
-        until = time.monotonic() + DEADLINE_S
-        while text not in self.output:
-            is_over = self._process.poll() is not None or time.monotonic() > until
-            if is_over and text not in self.output:
-                self._process.kill()
-                self._reader.join()
-                if text not in self.output:
-                    raise AssertionError(f'{self.words}: no {text!r} in:\n{self.output}')
-            time.sleep(0.02)
+        with self._printed:
+            self._printed.wait_for(lambda: text in self.output or self._is_read, DEADLINE_S)
+        if text not in self.output:
+            self._process.kill()
+            self._reader.join()
+            raise AssertionError(f'{self.words}: no {text!r} in:\n{self.output}')
 
     def end(self, number=None):
         """Wait for the end, after a signal if one is given, and return the output."""

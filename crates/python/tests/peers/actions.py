@@ -1,7 +1,6 @@
 """Actions: every end of a goal, and wrong use."""
 
 import threading
-import time
 
 import rclpy
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
@@ -19,9 +18,9 @@ mode, answer, go_on, handles, feedback = 'succeed', GoalResponse.ACCEPT, threadi
 
 
 def wait(future):
-    end = time.monotonic() + 10
-    while not future.done() and time.monotonic() < end:
-        time.sleep(0.005)
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    done.wait(10)
     return future.result()
 
 

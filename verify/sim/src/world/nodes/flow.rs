@@ -74,30 +74,3 @@ impl FlowCounts {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_late_message_of_a_hundred_is_allowed_and_two_are_not() {
-        let ms = Duration::from_millis;
-        for (slow, is_late) in [(1, false), (2, true)] {
-            let mut flow = Flow::default();
-            for _ in 0..100 {
-                let number = flow.note_published(ms(0));
-                let took = if number < slow { 50 } else { 1 };
-                assert!(flow.note_taken(number, ms(took)));
-            }
-            assert!(!flow.note_taken(100, ms(0)));
-            let counts = flow.take_counts(ms(1));
-            assert_eq!(counts.violation("a test").is_some(), is_late);
-        }
-        let mut flow = Flow::default();
-        flow.note_published(ms(0));
-        assert!(flow.take_counts(ms(0)).violation("a test").is_some());
-        flow.note_published(ms(7));
-        flow.note_taken(1, ms(8));
-        assert!(flow.take_counts(ms(0)).violation("a test").is_none());
-    }
-}

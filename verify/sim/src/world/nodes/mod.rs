@@ -16,7 +16,7 @@ mod component;
 mod crash;
 mod crowd;
 mod flood;
-mod flow;
+pub mod flow;
 mod lifecycle;
 mod parameter;
 mod recording;

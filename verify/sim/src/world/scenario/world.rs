@@ -773,32 +773,3 @@ fn publish_word(error: &PublishError) -> &'static str {
         PublishError::NoSharedMemory { .. } => "no_shared_memory",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::harness::options::Options;
-
-    #[test]
-    fn samples_use_shared_memory_where_a_scenario_enables_it() {
-        let line = "samples_travel: w+r(reliable); w.write 1 2 3; r.take 1 2 3";
-        let scenario = &crate::world::scenario::read(line).unwrap()[0];
-        assert_eq!(
-            scenario.paths,
-            [
-                ScenarioPath::Local,
-                ScenarioPath::Network,
-                ScenarioPath::SharedMemory
-            ]
-        );
-        for (path, by_links) in [
-            (ScenarioPath::Network, false),
-            (ScenarioPath::SharedMemory, true),
-        ] {
-            let outcome = crate::harness::run(&scenario.on(path), 1, &Options::default());
-            assert!(outcome.violations.is_empty());
-            let records = outcome.counts.records;
-            assert_eq!(records >= 3, by_links, "{records} by links on {path:?}");
-        }
-    }
-}
