@@ -436,7 +436,7 @@ impl<T: 'static> SubscriptionCore<T> {
         if self.callback.is_none() {
             slot.attach(Some(queue.clone()), || false);
         }
-        core.drive_until(queue, until, || {
+        core.driver().drive_until(queue, until, || {
             slot.begin_take();
             while queue.pop().is_some() {}
             taken = self.take();

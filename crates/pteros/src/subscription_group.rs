@@ -304,7 +304,7 @@ impl SubscriptionGroupCore {
             return self.take();
         };
         let mut taken = None;
-        core.drive_until(&queue, until, || {
+        core.driver().drive_until(&queue, until, || {
             self.group.slot.begin_take();
             while queue.pop().is_some() {}
             taken = self.take();

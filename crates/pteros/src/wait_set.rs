@@ -203,7 +203,7 @@ impl WaitSet {
         let (core, executor_queue) = (context.core(), self.executor_queue.clone());
         let before = self.ready.len();
         loop {
-            core.drive(
+            core.driver().drive(
                 &executor_queue.ready,
                 until.min(executor_queue.timers.next()),
             );
@@ -215,7 +215,7 @@ impl WaitSet {
             }
         }
         // This thread may have been chosen to drive the network next; pass that on.
-        core.hand_over(&executor_queue.ready);
+        core.driver().hand_over(&executor_queue.ready);
     }
 
     fn drain_ready_queue(&mut self, now: Instant) {

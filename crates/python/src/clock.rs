@@ -231,14 +231,14 @@ impl Clock {
                     SleepState::Sleeping(None) => Instant::FAR_FUTURE,
                     SleepState::Sleeping(Some(left)) => core.platform.now().after(left.into()),
                 };
-                core.drive_until(&queue, until, || {
+                core.driver().drive_until(&queue, until, || {
                     while let Some(task) = queue.pop() {
                         task.run();
                     }
                     !matches!(look(), SleepState::Sleeping(_))
                 });
             };
-            core.hand_over(&queue);
+            core.driver().hand_over(&queue);
             is_reached
         });
         py.check_signals()?;

@@ -291,7 +291,7 @@ impl Poller {
     /// Looks at the sockets once.
     fn poll(&self) {
         let core = &self.context.core;
-        core.drive(&self.queue, core.platform.now());
+        core.driver().drive(&self.queue, core.platform.now());
         self.run_queued();
         self.context.note_polled();
     }
@@ -303,7 +303,9 @@ impl Poller {
         loop {
             // Timers can be due before the timeout; a reset changes when.
             let wake_at = next_timer(core.platform.now(), &entities.list).min(until);
-            let found = core.drive_until(queue, wake_at, || self.look(entities) || self.is_over());
+            let found = core
+                .driver()
+                .drive_until(queue, wake_at, || self.look(entities) || self.is_over());
             if found || self.is_over() || core.platform.now() >= until {
                 break;
             }
@@ -322,7 +324,7 @@ impl Poller {
         places.clear();
         let mut is_woken = false;
         if let Some(event_loop) = self.event_loop.get() {
-            event_loop.disarm(&self.context.core, &self.queue);
+            event_loop.disarm(self.context.core.driver(), &self.queue);
         }
         // Before the entities are read, so that no addition falls between.
         self.waits.fetch_add(1, Ordering::SeqCst);
@@ -341,7 +343,7 @@ impl Poller {
             is_woken = self.take_wake();
             if at_once != AtOnce::Taken {
                 if self.is_over() {
-                    self.context.core.hand_over(&self.queue);
+                    self.context.core.driver().hand_over(&self.queue);
                 }
                 *places = entities.take_ready();
             }
@@ -488,7 +490,11 @@ impl Poller {
         let event_loop = match self.event_loop.get() {
             Some(event_loop) => event_loop,
             None => {
-                let made = self.context.core.external_event_loop(&self.queue)?;
+                let made = self
+                    .context
+                    .core
+                    .driver()
+                    .external_event_loop(&self.queue)?;
                 self.event_loop.get_or_init(|| made)
             }
         };
@@ -507,7 +513,7 @@ impl Poller {
         }
         let core = &self.context.core;
         let next = next_timer(core.platform.now(), &entities.list);
-        event_loop.arm(core, &self.queue, next);
+        event_loop.arm(core.driver(), &self.queue, next);
         true
     }
 
@@ -523,7 +529,7 @@ impl Poller {
         self.replace(Vec::new());
         self.queue.interrupt();
         if !self.context.is_of_parent() {
-            py.detach(|| self.context.core.hand_over(&self.queue));
+            py.detach(|| self.context.core.driver().hand_over(&self.queue));
         }
     }
 }

@@ -194,7 +194,8 @@ impl Publisher {
         let until = deadline(core, Some(timeout_ns));
         let acknowledged = py.detach(|| {
             core.publishing().request_acknowledgement(&self.writer);
-            core.wait_until(until, || self.writer.is_acknowledged())
+            core.driver()
+                .wait_until(until, || self.writer.is_acknowledged())
         });
         py.check_signals()?;
         Ok(acknowledged)

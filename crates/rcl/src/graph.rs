@@ -416,7 +416,7 @@ impl Graph {
         let core = &self.core;
         let queue: Arc<ReadyQueue> = core.ready_queue();
         let until = core.platform.now().after(timeout.into());
-        core.drive_until(&queue, until, done)
+        core.driver().drive_until(&queue, until, done)
     }
 
     /// Reports for each pair of a topic whether it matches.

@@ -90,12 +90,12 @@ impl Listener {
             let work = move || {
                 let _role = RoleGuard::begin(Role::CallbackThread);
                 while !is_stopped.load(Ordering::Acquire) && !core.is_shut_down() {
-                    core.drive(&queue, Instant::FAR_FUTURE);
+                    core.driver().drive(&queue, Instant::FAR_FUTURE);
                     while let Some(task) = queue.pop() {
                         task.run();
                     }
                 }
-                core.hand_over(&queue);
+                core.driver().hand_over(&queue);
                 drop(core);
                 *thread.is_running.lock() = false;
                 thread.ended.notify_all();

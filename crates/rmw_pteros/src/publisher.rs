@@ -359,7 +359,10 @@ pub unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
         let core = &state.node.context.core;
         core.publishing().request_acknowledgement(&state.writer);
         let until: Instant = crate::wait::deadline(core, Some(timeout));
-        if core.wait_until(until, || state.writer.is_acknowledged()) {
+        if core
+            .driver()
+            .wait_until(until, || state.writer.is_acknowledged())
+        {
             return Ok(());
         }
         Err(Failure::new(

@@ -180,16 +180,17 @@ impl WaitSetState {
         if is_ready(&set) {
             // Entities that are always ready must not prevent reception.
             if self.context.is_poll_due() {
-                core.drive(&self.queue, core.platform.now());
+                core.driver().drive(&self.queue, core.platform.now());
                 is_ready(&set);
             }
         } else {
             if is_look {
-                core.drive(&self.queue, core.platform.now());
+                core.driver().drive(&self.queue, core.platform.now());
             } else {
                 // Another thread may take the message that ended an iteration.
                 while !core.is_shut_down() && core.platform.now() < until {
-                    core.drive_until(&self.queue, until, || is_ready(&set));
+                    core.driver()
+                        .drive_until(&self.queue, until, || is_ready(&set));
                     if is_ready(&set) {
                         break;
                     }

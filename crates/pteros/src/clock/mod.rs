@@ -113,7 +113,8 @@ impl Clock {
                 SleepState::Sleeping(None) => Instant::FAR_FUTURE,
                 SleepState::Sleeping(Some(left)) => core.platform.now().after(left.into()),
             };
-            core.wait_until(until, || !matches!(state(), SleepState::Sleeping(_)));
+            core.driver()
+                .wait_until(until, || !matches!(state(), SleepState::Sleeping(_)));
         }
     }
 

@@ -164,7 +164,8 @@ impl ChainExecutor {
             if self.core.should_end() {
                 break;
             }
-            core.drive_until_work(&executor_queue.ready, executor_queue.timers.next());
+            core.driver()
+                .drive_until_work(&executor_queue.ready, executor_queue.timers.next());
         }
         self.requeue();
     }
@@ -188,7 +189,7 @@ impl ChainExecutor {
                 if now >= until {
                     break;
                 }
-                core.drive(
+                core.driver().drive(
                     &executor_queue.ready,
                     until.min(executor_queue.timers.next()),
                 );
@@ -205,7 +206,7 @@ impl ChainExecutor {
     pub fn spin_some(&self) -> usize {
         let core = self.core.context.core();
         let now = core.platform.now();
-        core.drive(&self.core.executor_queue.ready, now);
+        core.driver().drive(&self.core.executor_queue.ready, now);
         let mut ran = 0;
         while ran < SPIN_SOME_MAX && resume_panic(self.run_most_urgent(now)) {
             ran += 1;
@@ -235,7 +236,7 @@ impl ChainExecutor {
         let mut ready = self.ready.borrow_mut();
         let stale = now.as_nanos().saturating_sub(ready.polled_at.as_nanos());
         if !ready.heap.is_empty() && stale >= POLL_PERIOD_NANOS {
-            core.drive(&executor_queue.ready, now);
+            core.driver().drive(&executor_queue.ready, now);
             ready.polled_at = now;
         }
         let schedule = self.schedule.borrow();
@@ -269,7 +270,7 @@ impl ChainExecutor {
             queue.push(item.task);
         }
         // This thread may have been chosen to drive the network next; pass that on.
-        self.core.context.core().hand_over(queue);
+        self.core.context.core().driver().hand_over(queue);
     }
 }
 

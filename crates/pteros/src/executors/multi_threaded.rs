@@ -137,6 +137,7 @@ impl MultiThreadedExecutor {
         self.core
             .context
             .core()
+            .driver()
             .hand_over(&self.core.executor_queue.ready);
         match self.panic.lock().take() {
             Some(payload) => resume_unwind(payload),
@@ -216,6 +217,7 @@ impl MultiThreadedExecutor {
             }
             context
                 .core()
+                .driver()
                 .drive_until_work(&executor_queue.ready, executor_queue.timers.next());
         }
         None

@@ -60,7 +60,7 @@ impl PolledExecutor {
     /// As [`PolledExecutor::new`], with the executor.
     pub fn try_new(executor: SingleThreadedExecutor) -> Result<Self, NoDescriptor> {
         let (core, executor_queue) = executor.core_and_queue();
-        let event_loop = match core.external_event_loop(&executor_queue.ready) {
+        let event_loop = match core.driver().external_event_loop(&executor_queue.ready) {
             Ok(event_loop) => event_loop,
             Err(source) => return Err(NoDescriptor { source, executor }),
         };
@@ -76,7 +76,7 @@ impl PolledExecutor {
     /// while work is left.
     pub fn spin_some(&self) -> usize {
         let (core, executor_queue) = self.executor.core_and_queue();
-        self.event_loop.disarm(core, &executor_queue.ready);
+        self.event_loop.disarm(core.driver(), &executor_queue.ready);
         // Re-arms also after a panic that the caller catches.
         let _rearm = RearmOnDrop(self);
         self.executor.spin_some()
@@ -84,8 +84,11 @@ impl PolledExecutor {
 
     fn arm(&self) {
         let (core, executor_queue) = self.executor.core_and_queue();
-        self.event_loop
-            .arm(core, &executor_queue.ready, executor_queue.timers.next());
+        self.event_loop.arm(
+            core.driver(),
+            &executor_queue.ready,
+            executor_queue.timers.next(),
+        );
     }
 
     /// The executor, to add and remove nodes.
@@ -96,7 +99,7 @@ impl PolledExecutor {
     /// Returns the executor, to be spun in another way.
     pub fn into_inner(self) -> SingleThreadedExecutor {
         let (core, executor_queue) = self.executor.core_and_queue();
-        self.event_loop.disarm(core, &executor_queue.ready);
+        self.event_loop.disarm(core.driver(), &executor_queue.ready);
         self.executor
     }
 }

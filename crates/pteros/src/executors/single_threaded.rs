@@ -132,7 +132,8 @@ impl SingleThreadedExecutor {
         let (core, executor_queue) = (self.core.context.core(), &self.core.executor_queue);
         let mut until = None;
         if self.timer_was_last.take() {
-            core.drive(&executor_queue.ready, core.platform.now());
+            core.driver()
+                .drive(&executor_queue.ready, core.platform.now());
             if self.run_task() {
                 return true;
             }
@@ -148,10 +149,10 @@ impl SingleThreadedExecutor {
             let now = core.platform.now();
             let until = *until.get_or_insert_with(|| now.after(timeout.into()));
             if now >= until || self.core.should_end() {
-                core.hand_over(&executor_queue.ready);
+                core.driver().hand_over(&executor_queue.ready);
                 return false;
             }
-            core.drive(
+            core.driver().drive(
                 &executor_queue.ready,
                 until.min(executor_queue.timers.next()),
             );
@@ -200,11 +201,11 @@ impl SingleThreadedExecutor {
         now: impl Fn(&Core) -> Instant,
     ) -> usize {
         let (core, queue) = (self.core.context.core(), &self.core.executor_queue.ready);
-        let _spin_guard = core.begin_spin(queue);
+        let _spin_guard = core.driver().begin_spin(queue);
         let mut ran = 0;
         for number in 0.. {
             let now = now(core);
-            core.drive(queue, now);
+            core.driver().drive(queue, now);
             let round = resume_panic(self.core.run_rounds(now));
             ran += round;
             if round == 0 || !may_continue(number + 1) {
@@ -285,20 +286,20 @@ impl SingleThreadedExecutor {
     fn spin_while(&self, until: Instant, mut may_continue: impl FnMut() -> bool) {
         let (core, executor_queue) = (self.core.context.core(), &self.core.executor_queue);
         let _core_spin_guard = self.core.begin_spin();
-        let _spin_guard = core.begin_spin(&executor_queue.ready);
+        let _spin_guard = core.driver().begin_spin(&executor_queue.ready);
         while !self.core.should_end() {
             let now = core.platform.now();
             resume_panic(self.core.run_rounds(now));
             if !may_continue() || now >= until || self.core.should_end() {
                 break;
             }
-            core.drive(
+            core.driver().drive(
                 &executor_queue.ready,
                 until.min(executor_queue.timers.next()),
             );
         }
         // This thread may have been chosen to drive the network next; pass that on.
-        core.hand_over(&executor_queue.ready);
+        core.driver().hand_over(&executor_queue.ready);
     }
 }
 
@@ -338,7 +339,7 @@ pub(super) fn resume_panic<T>(outcome: Result<T, PanicPayload>) -> T {
 impl ExecutorCore {
     pub(super) fn spin_on_this_thread(&self) -> Result<(), PanicPayload> {
         let core = self.context.core();
-        let _spin_guard = core.begin_spin(&self.executor_queue.ready);
+        let _spin_guard = core.driver().begin_spin(&self.executor_queue.ready);
         while !self.should_end() {
             self.run_rounds(self.now_for_timers())?;
             // The task that interrupted the wait may have left the queue with the
@@ -346,13 +347,13 @@ impl ExecutorCore {
             if self.should_end() {
                 break;
             }
-            core.drive_until_work(
+            core.driver().drive_until_work(
                 &self.executor_queue.ready,
                 self.executor_queue.timers.next(),
             );
         }
         // This thread may have been chosen to drive the network next; pass that on.
-        core.hand_over(&self.executor_queue.ready);
+        core.driver().hand_over(&self.executor_queue.ready);
         Ok(())
     }
 
@@ -361,9 +362,9 @@ impl ExecutorCore {
     fn run_rounds(&self, now: Instant) -> Result<usize, PanicPayload> {
         let core = self.context.core();
         let mut ran = self.run_round(now)?;
-        if core.end_round(&self.executor_queue.ready) {
+        if core.driver().end_round(&self.executor_queue.ready) {
             ran += self.run_round(now)?;
-            core.end_round(&self.executor_queue.ready);
+            core.driver().end_round(&self.executor_queue.ready);
         }
         Ok(ran)
     }

@@ -206,7 +206,7 @@ impl NodeCore {
     pub(crate) fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
         let core = self.core();
         let until = core.platform.now().after(timeout.into());
-        core.wait_until(until, done)
+        core.driver().wait_until(until, done)
     }
 
     /// Records in the graph that the endpoint belongs to this node.

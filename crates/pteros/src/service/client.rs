@@ -499,12 +499,13 @@ impl<R: 'static> ClientCore<R> {
                 return Err(self.timed_out(timeout));
             }
             let Some(wait_queue) = self.wait_queue.try_lock() else {
-                core.wait_until(until, || drain_and_check() || !self.wait_queue.is_locked());
+                core.driver()
+                    .wait_until(until, || drain_and_check() || !self.wait_queue.is_locked());
                 continue;
             };
             self.binding.lock().wait_queue = Some(wait_queue.clone());
             self.attach_replies();
-            let met = core.drive_until(&wait_queue, until, || {
+            let met = core.driver().drive_until(&wait_queue, until, || {
                 while wait_queue.pop().is_some() {}
                 self.runtime.replies.slot.begin_take();
                 drain_and_check()

@@ -216,7 +216,7 @@ impl TransformListener {
             core.platform.now().after(timeout.into())
         };
         let mut why = None;
-        core.wait_until(until, || {
+        core.driver().wait_until(until, || {
             if done() {
                 return true;
             }

@@ -72,7 +72,7 @@ mod tests {
         let first = open();
         let announced = || {
             first
-                .discovery
+                .discovery()
                 .participant()
                 .lock()
                 .stats()
@@ -80,13 +80,13 @@ mod tests {
         };
         until(|| announced() >= 5);
         let sent = first.counts().datagrams_sent;
-        match first.discovery.datagrams.bound_ports(0..=u16::MAX) {
+        match first.discovery().datagrams.bound_ports(0..=u16::MAX) {
             Some(_) => assert_eq!(sent, 0, "datagrams to nobody"),
             // A system that does not reveal its list of bound ports.
             None => assert!(sent >= 5 * u64::from(LOCAL_PEERS_MAX - 1)),
         }
         let second = open();
-        let met = |core: &Core| core.discovery.participant().lock().participants().count() == 1;
+        let met = |core: &Core| core.discovery().participant().lock().participants().count() == 1;
         until(|| met(&first) && met(&second));
     }
 }

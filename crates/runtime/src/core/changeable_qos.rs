@@ -65,7 +65,7 @@ impl Core {
             return Err(QosChangeError::ShutDown);
         }
         let now = self.platform.now();
-        let order = self.discovery.endpoints.begin_match();
+        let order = self.discovery().endpoints.begin_match();
         let before = writer.announced();
         let is_grouped = writer.group.is_some();
         let after =
@@ -73,7 +73,7 @@ impl Core {
         let after = Arc::new(after);
         let moves = before.qos.partition != after.qos.partition;
         if moves {
-            self.discovery
+            self.discovery()
                 .security
                 .check_partition_permission(&after)
                 .map_err(QosChangeError::Denied)?;
@@ -90,21 +90,21 @@ impl Core {
         }
         drop(state);
         if before.qos.transport_priority != after.qos.transport_priority {
-            self.discovery.publishing.update_flow_priority(writer);
+            self.discovery().publishing.update_flow_priority(writer);
         }
         if before != after {
-            self.discovery.graph.change_own_endpoint(&after);
-            let readers: Vec<_> = self.discovery.endpoints.readers();
+            self.discovery().graph.change_own_endpoint(&after);
+            let readers: Vec<_> = self.discovery().endpoints.readers();
             for reader in readers {
                 let theirs = reader.announced();
-                self.discovery
+                self.discovery()
                     .rematch_local(now, writer, &reader, &before, &theirs);
             }
-            self.discovery.transports.announce_endpoint(now, &after);
+            self.discovery().transports.announce_endpoint(now, &after);
         }
         drop(order);
-        self.discovery.serve_participant(now);
-        self.discovery.publishing.serve_writer(now, writer);
+        self.discovery().serve_participant(now);
+        self.discovery().publishing.serve_writer(now, writer);
         self.scheduler.wake_waiters();
         Ok(())
     }
@@ -127,13 +127,13 @@ impl Core {
             return Err(QosChangeError::ShutDown);
         }
         let now = self.platform.now();
-        let order = self.discovery.endpoints.begin_match();
+        let order = self.discovery().endpoints.begin_match();
         let before = reader.announced();
         let profile = profile.resolved_for_publishers([&*before.qos]);
         let is_grouped = reader.group.is_some();
         let after = with_changeable_policies(&before, is_grouped, &profile, QosProfile::to_reader)?;
         if before.qos.partition != after.qos.partition {
-            self.discovery
+            self.discovery()
                 .security
                 .check_partition_permission(&after)
                 .map_err(QosChangeError::Denied)?;
@@ -150,19 +150,19 @@ impl Core {
         drop(machine);
         if *before != after {
             let after = Arc::new(after);
-            self.discovery.graph.change_own_endpoint(&after);
+            self.discovery().graph.change_own_endpoint(&after);
             reader.set_announced(after.clone());
-            let writers: Vec<_> = self.discovery.endpoints.writers();
+            let writers: Vec<_> = self.discovery().endpoints.writers();
             for writer in writers {
                 let theirs = writer.announced();
-                self.discovery
+                self.discovery()
                     .rematch_local(now, &writer, reader, &theirs, &before);
             }
-            self.discovery.transports.announce_endpoint(now, &after);
+            self.discovery().transports.announce_endpoint(now, &after);
         }
         drop(order);
-        self.discovery.serve_participant(now);
-        self.discovery.serve_reader(now, reader);
+        self.discovery().serve_participant(now);
+        self.discovery().serve_reader(now, reader);
         self.scheduler.wake_waiters();
         Ok(())
     }

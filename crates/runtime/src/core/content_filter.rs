@@ -27,12 +27,12 @@ impl Core {
     ) -> Result<(), EndpointError> {
         let filter = reader.filter.build(&reader.data.topic, spec)?;
         let now = self.platform.now();
-        let order = self.discovery.endpoints.begin_match();
+        let order = self.discovery().endpoints.begin_match();
         let mut machine = reader.machine.lock();
         machine.set_content_filter(filter.clone());
         reader.filter.set(filter.clone());
         drop(machine);
-        self.discovery
+        self.discovery()
             .transports
             .note_content_filter(reader.data.guid, filter.as_ref());
         let announced = Arc::new(EndpointData {
@@ -40,10 +40,12 @@ impl Core {
             ..(*reader.announced()).clone()
         });
         reader.set_announced(announced.clone());
-        self.discovery.graph.change_own_endpoint(&announced);
-        self.discovery.transports.announce_endpoint(now, &announced);
+        self.discovery().graph.change_own_endpoint(&announced);
+        self.discovery()
+            .transports
+            .announce_endpoint(now, &announced);
         drop(order);
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
         Ok(())
     }
 }

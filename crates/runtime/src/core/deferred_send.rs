@@ -18,7 +18,7 @@ use std::sync::Arc;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
-use crate::core::Core;
+use crate::core::driver::Driver;
 use crate::core::publish_path::PublishPath;
 use crate::endpoints::reader::DeliveryForm;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
@@ -34,14 +34,14 @@ thread_local! {
 }
 
 struct SpinningQueue {
-    /// The address of its context.
-    core: usize,
+    /// The address of its context's driver.
+    driver: usize,
     queue: Arc<ReadyQueue>,
 }
 
 /// Marks the thread as spinning a queue of callbacks until it is dropped.
 pub struct SpinScope<'c> {
-    core: &'c Core,
+    driver: &'c Driver,
     outer: Option<SpinningQueue>,
     /// It belongs to this thread.
     _not_send: PhantomData<*const ()>,
@@ -50,7 +50,7 @@ pub struct SpinScope<'c> {
 impl Drop for SpinScope<'_> {
     fn drop(&mut self) {
         SPINNING_QUEUE.set(self.outer.take());
-        self.core.send_deferred();
+        self.driver.send_deferred();
     }
 }
 
@@ -88,18 +88,18 @@ impl PublishPath {
     }
 }
 
-impl Core {
+impl Driver {
     /// Declares that this thread runs the callbacks of `queue` from now on.
     ///
-    /// It calls [`Core::end_round`] after each round of them.
+    /// It calls [`Driver::end_round`] after each round of them.
     pub fn begin_spin(&self, queue: &Arc<ReadyQueue>) -> SpinScope<'_> {
         self.send_deferred();
         let spinning = SpinningQueue {
-            core: std::ptr::from_ref(self).addr(),
+            driver: std::ptr::from_ref(self).addr(),
             queue: queue.clone(),
         };
         SpinScope {
-            core: self,
+            driver: self,
             outer: SPINNING_QUEUE.replace(Some(spinning)),
             _not_send: PhantomData,
         }
@@ -127,10 +127,10 @@ impl Core {
     /// The same for any thread; it blocks for a full socket only if `may_wait`.
     pub(crate) fn send_all_deferred(&self, may_wait: bool) {
         while let Some(id) = self.deferred.pop() {
-            if let Some(writer) = self.discovery.endpoints.writer(id) {
+            if let Some(writer) = self.discovery().endpoints.writer(id) {
                 let now = self.platform.now();
                 let mut state = writer.state.lock();
-                self.discovery
+                self.discovery()
                     .publishing
                     .write_deferred(now, &writer, &mut state);
                 let budget = if may_wait {
@@ -138,7 +138,7 @@ impl Core {
                 } else {
                     BlockingBudget::non_blocking()
                 };
-                self.discovery
+                self.discovery()
                     .publishing
                     .send_new_within(&writer, state, now, budget);
             }
@@ -169,7 +169,7 @@ impl Core {
             let is_waiting = SPINNING_QUEUE.try_with(|spinning| {
                 let spinning = spinning.borrow();
                 spinning.as_ref().is_some_and(|spinning| {
-                    spinning.core == std::ptr::from_ref(self).addr() && !spinning.queue.is_empty()
+                    spinning.driver == std::ptr::from_ref(self).addr() && !spinning.queue.is_empty()
                 })
             });
             is_waiting.unwrap_or(false)
@@ -179,7 +179,7 @@ impl Core {
             && !state.machine.readers().is_empty()
             && state.transports.is_empty()
             && has_waiting_callback()
-            && !self.driver.is_locked()
+            && !self.role.is_locked()
             && state.deferred.is_open();
         if !fits {
             return false;

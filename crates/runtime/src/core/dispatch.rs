@@ -15,10 +15,10 @@ use pteros_rtps::time::Instant;
 use pteros_rtps::wire::{Heartbeat, Submessage};
 use pteros_rtps::writer::Writer;
 
-use crate::core::Core;
 use crate::core::discovery::Discovery;
 use crate::core::ends::{DeferredEnds, is_participant_dispose};
 use crate::core::rate_limiter::DiscoveryRateLimiter;
+use crate::core::receive_path::ReceivePath;
 use crate::core::source_check::{SourceCheck, SourceChecks};
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::WriterEndpoint;
@@ -69,7 +69,7 @@ impl Discovery {
     }
 }
 
-impl Core {
+impl ReceivePath {
     /// Handles one datagram. Never panics, whatever it holds.
     pub(crate) fn dispatch(
         &self,
@@ -77,7 +77,7 @@ impl Core {
         inbox: &mut ReceiveBuffers,
         received: ReceivedDatagram,
     ) {
-        self.received.received.fetch_add(1, Ordering::Relaxed);
+        self.counters.received.fetch_add(1, Ordering::Relaxed);
         let ReceiveBuffers {
             buffer,
             readers,
@@ -99,7 +99,7 @@ impl Core {
             bytes = clean;
         }
         let Ok(message) = MessageReader::new(bytes, self.prefix) else {
-            self.received.malformed.fetch_add(1, Ordering::Relaxed);
+            self.counters.malformed.fetch_add(1, Ordering::Relaxed);
             return;
         };
         self.discovery
@@ -177,7 +177,7 @@ impl Core {
         let (head, tail) = head.split_at_checked(record.head_len).unwrap_or_default();
         let body = record.body.as_deref().unwrap_or_default();
         let Ok(message) = MessageReader::in_parts(head, body, tail, self.prefix) else {
-            self.received.malformed.fetch_add(1, Ordering::Relaxed);
+            self.counters.malformed.fetch_add(1, Ordering::Relaxed);
             return true;
         };
         self.discovery.catch_up_with_peer(now, peer);
@@ -207,10 +207,10 @@ impl Core {
         address: [u8; 4],
         rate_limiter: &mut DiscoveryRateLimiter,
     ) {
-        self.received.rate_limited.fetch_add(1, Ordering::Relaxed);
+        self.counters.rate_limited.fetch_add(1, Ordering::Relaxed);
         let (most, count) = rate_limiter.most_limited();
         let address_bits = u32::from_be_bytes(most);
-        let received = &self.received;
+        let received = &self.counters;
         received
             .most_limited_address
             .store(address_bits, Ordering::Relaxed);
@@ -271,7 +271,7 @@ impl Core {
             true
         });
         if !check.accepted {
-            let refused = &self.received.foreign_sources;
+            let refused = &self.counters.foreign_sources;
             refused.fetch_add(1, Ordering::Relaxed);
         }
         check

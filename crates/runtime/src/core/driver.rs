@@ -6,21 +6,30 @@
 //! the role is free (leader/followers). While user code keeps every spinning thread
 //! busy, the background I/O thread drives.
 //!
-//! [`Core::poll`] is a plain function of `now`. A simulation calls it as well.
+//! [`Driver::poll`] is a plain function of `now`. A simulation calls it as well.
 
 use std::sync::Arc;
 
+use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::Core;
+use crate::core::descriptor_check::DescriptorCheck;
+use crate::core::discovery::Discovery;
 use crate::core::dispatch::ReceiveBuffers;
 use crate::core::ends::{DeferredDispose, is_participant_dispose};
-use crate::platform::ReceivedDatagram;
+use crate::core::receive_path::ReceivePath;
+use crate::core::shared_parts::SharedParts;
+use crate::lock::{Mutex, rank};
+use crate::platform::{DatagramSockets, Platform, ReceivedDatagram};
+use crate::scheduler::Scheduler;
 use crate::scheduler::busy_poll::BusyPoll;
 use crate::scheduler::ready_queue::ReadyQueue;
 use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::send::SendPath;
+use crate::send::deferred::DeferredSends;
 use crate::shm_transport::ShmTransport;
+use crate::trace::Tracer;
 
 /// Datagrams handled between two checks of the ready queue. The number suffices for a
 /// burst of fragments, and delays no callback for long.
@@ -81,7 +90,7 @@ impl DriverState {
 }
 
 impl Default for DriverState {
-    /// For [`Core::poll`] and [`Core::poll_now`] on one context.
+    /// For [`Driver::poll`] and [`Driver::poll_now`] on one context.
     fn default() -> Self {
         Self {
             inbox: ReceiveBuffers::new(),
@@ -93,17 +102,63 @@ impl Default for DriverState {
     }
 }
 
-impl Core {
+/// See the module documentation. Thread-safe.
+pub struct Driver {
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) datagrams: Arc<dyn DatagramSockets>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) prefix: GuidPrefix,
+    /// How long a sleep may defer the wake-up by a peer.
+    pub(crate) latency_budget: Duration,
+    pub(crate) send: Arc<SendPath>,
+    pub(crate) receiving: ReceivePath,
+    /// The role of the driver: a lock that is only ever tried.
+    pub(crate) role: Mutex<DriverState, rank::Driver>,
+    /// A queue that never has work, for polls that serve no executor.
+    pub(crate) idle_queue: ReadyQueue,
+    /// Remote sends that are deferred until waiting callbacks have run.
+    pub(crate) deferred: DeferredSends,
+    pub(crate) tracer: Option<Arc<Tracer>>,
+    pub(crate) descriptor_check: DescriptorCheck,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        parts: &SharedParts,
+        busy_poll_max: Duration,
+        latency_budget: Duration,
+        receiving: ReceivePath,
+    ) -> Self {
+        Self {
+            platform: parts.platform.clone(),
+            datagrams: parts.datagrams.clone(),
+            scheduler: parts.scheduler.clone(),
+            prefix: parts.prefix,
+            latency_budget,
+            send: parts.send.clone(),
+            receiving,
+            role: Mutex::new(DriverState::new(busy_poll_max)),
+            idle_queue: ReadyQueue::new(|| {}),
+            deferred: DeferredSends::default(),
+            tracer: parts.tracer.clone(),
+            descriptor_check: DescriptorCheck::default(),
+        }
+    }
+
+    pub(crate) fn discovery(&self) -> &Discovery {
+        &self.receiving.discovery
+    }
+
     /// Waits until `queue` has work, `until` has passed or the context shuts down.
     ///
     /// May return earlier. Drives the sockets if no other thread does. `queue`
     /// belongs to the caller alone. The caller runs the work and calls this again;
-    /// a caller that stops uses [`Core::hand_over`].
+    /// a caller that stops uses [`Driver::hand_over`].
     pub fn drive(&self, queue: &Arc<ReadyQueue>, until: Instant) {
         self.drive_by(queue, until, |_, _| false);
     }
 
-    /// As [`Core::drive`], for callers that depend only on `queue` and the clock.
+    /// As [`Driver::drive`], for callers that depend only on `queue` and the clock.
     /// Wake-ups for the protocol do not return to them.
     pub fn drive_until_work(&self, queue: &Arc<ReadyQueue>, until: Instant) {
         self.drive_by(queue, until, |slept, now| {
@@ -117,7 +172,7 @@ impl Core {
         until: Instant,
         goes_on: impl Fn(bool, Instant) -> bool,
     ) {
-        if let Some(mut state) = self.driver.try_lock() {
+        if let Some(mut state) = self.role.try_lock() {
             self.scheduler.enter_poll();
             loop {
                 let (slept, now) = self.poll(&mut state, queue, until);
@@ -132,7 +187,7 @@ impl Core {
             self.scheduler.follow(
                 queue,
                 until,
-                || !self.driver.is_locked(),
+                || !self.role.is_locked(),
                 || self.span_until(until),
             );
         }
@@ -173,7 +228,7 @@ impl Core {
         if slept {
             state.sockets_checked_at = now;
         } else if until <= now {
-            self.discovery.datagrams.check_readable();
+            self.datagrams.check_readable();
             self.disarm_shm_doorbell();
             state.sockets_checked_at = now;
         } else {
@@ -204,7 +259,8 @@ impl Core {
         now: Instant,
         queue: &ReadyQueue,
     ) -> usize {
-        if self.discovery.shm_connections.get().is_some() && self.scheduler.next_timeout() <= now {
+        if self.discovery().shm_connections.get().is_some() && self.scheduler.next_timeout() <= now
+        {
             self.receive(state, now, queue)
         } else {
             0
@@ -214,7 +270,7 @@ impl Core {
     /// Polls without sleeping, for the background I/O thread and for simulations.
     /// Returns how many datagrams were handled.
     pub fn poll_now(&self, state: &mut DriverState) -> usize {
-        self.discovery.datagrams.check_readable();
+        self.datagrams.check_readable();
         self.disarm_shm_doorbell();
         let now = self.platform.now();
         state.sockets_checked_at = now;
@@ -241,10 +297,10 @@ impl Core {
         while now < end {
             // Shared memory costs a load, a socket costs a system call.
             let mut handled = self.receive(state, now, queue);
-            let checks_sockets = self.discovery.shm_connections.get().is_none()
+            let checks_sockets = self.discovery().shm_connections.get().is_none()
                 || now.since(state.sockets_checked_at) >= POLL_PERIOD;
             if handled == 0 && checks_sockets {
-                self.discovery.datagrams.check_readable();
+                self.datagrams.check_readable();
                 self.disarm_shm_doorbell();
                 state.sockets_checked_at = now;
                 handled = self.receive(state, now, queue);
@@ -269,14 +325,14 @@ impl Core {
     fn check_sockets(&self, state: &mut DriverState, now: Instant) {
         if now.since(state.sockets_checked_at) >= SOCKET_CHECK_PERIOD {
             state.sockets_checked_at = now;
-            self.discovery.datagrams.check_readable();
+            self.datagrams.check_readable();
             self.disarm_shm_doorbell();
         }
     }
 
     fn handle_shutdown_signal(&self) {
-        if self.discovery.datagrams.shutdown_requested() {
-            self.request_shutdown();
+        if self.datagrams.shutdown_requested() {
+            self.scheduler.request_shutdown();
         }
     }
 
@@ -306,7 +362,7 @@ impl Core {
             if state.slept >= LONG_SLEEP {
                 self.scheduler.note_poll_sleeping(state.slept);
             }
-            self.discovery.datagrams.sleep(now, wake_at);
+            self.datagrams.sleep(now, wake_at);
             queue.end_sleep();
         }
         self.disarm_shm_doorbell();
@@ -318,15 +374,16 @@ impl Core {
     /// message wakes this process: before the first message, and after
     /// [`VAIN_SLEEPS_MAX`].
     fn deferral(&self, state: &DriverState) -> Option<Duration> {
-        let budget = Duration::from(self.options.shared_memory.latency_budget);
-        let has_budget = budget > Duration::ZERO && self.discovery.shm_connections.get().is_some();
+        let budget = self.latency_budget;
+        let has_budget =
+            budget > Duration::ZERO && self.discovery().shm_connections.get().is_some();
         (has_budget && state.vain_sleeps < VAIN_SLEEPS_MAX).then_some(budget)
     }
 
     /// Defers the doorbell: messages do not wake this process unless they are many.
     /// Returns true if no connection has a message waiting.
     fn defer_shm_doorbell(&self) -> bool {
-        self.discovery
+        self.discovery()
             .shm_connections
             .get()
             .is_none_or(|shm| shm.defer_doorbell())
@@ -335,17 +392,17 @@ impl Core {
     /// Arms the doorbell. Returns true if no connection has a message waiting; from
     /// here on peers wake this process.
     pub(crate) fn arm_shm_doorbell(&self) -> bool {
-        self.discovery
+        self.discovery()
             .shm_connections
             .get()
             .is_none_or(|shm| shm.arm_doorbell())
     }
 
     pub(crate) fn disarm_shm_doorbell(&self) {
-        if let Some(shm) = self.discovery.shm_connections.get() {
+        if let Some(shm) = self.discovery().shm_connections.get() {
             shm.disarm_doorbell();
             if shm.is_due() {
-                self.discovery.poll_shm_connections(self.platform.now());
+                self.discovery().poll_shm_connections(self.platform.now());
             }
         }
     }
@@ -354,12 +411,12 @@ impl Core {
         let mut handled = 0;
         // First the discovery log: a peer known by its log needs no announcement
         // over the network.
-        if self.discovery.datagrams.discovery_log_changed() {
-            self.discovery.poll_same_host_peers(now);
+        if self.datagrams.discovery_log_changed() {
+            self.discovery().poll_same_host_peers(now);
             handled = 1;
         }
-        if self.discovery.datagrams.interfaces_changed() {
-            self.discovery.note_interfaces_changed();
+        if self.datagrams.interfaces_changed() {
+            self.discovery().note_interfaces_changed();
         }
         // The ends that waited when the sockets were last checked.
         let mut checked_for = 0;
@@ -372,7 +429,7 @@ impl Core {
                     break;
                 }
                 // Receives what was sent before them.
-                self.discovery.datagrams.check_readable();
+                self.datagrams.check_readable();
                 checked_for = ends;
                 continue;
             }
@@ -402,12 +459,12 @@ impl Core {
         now: Instant,
         handled: usize,
     ) -> bool {
-        let Some(shm) = self.discovery.shm_connections.get() else {
+        let Some(shm) = self.discovery().shm_connections.get() else {
             return self.receive_datagram(state, now);
         };
-        let is_young = self.discovery.shm_connections.is_settling(now);
+        let is_young = self.discovery().shm_connections.is_settling(now);
         if is_young {
-            self.discovery.datagrams.check_readable();
+            self.datagrams.check_readable();
         }
         // A connection with endless traffic must not starve the sockets.
         let sockets_first = is_young || handled % 8 == 7;
@@ -415,18 +472,18 @@ impl Core {
             return true;
         }
         if is_young {
-            self.discovery.shm_connections.note_drained(now);
+            self.discovery().shm_connections.note_drained(now);
         }
         self.receive_shm_message(shm, state, now, &mut None)
             || (!sockets_first && self.receive_datagram(state, now))
     }
 
     fn receive_datagram(&self, state: &mut DriverState, now: Instant) -> bool {
-        let mut pending = self.discovery.datagrams.receive(&mut state.inbox.buffer);
+        let mut pending = self.datagrams.receive(&mut state.inbox.buffer);
         if pending.is_none() {
             return false;
         }
-        if let Some(shm) = self.discovery.shm_connections.get() {
+        if let Some(shm) = self.discovery().shm_connections.get() {
             // Earlier shared-memory messages are received first: the last samples of a
             // writer precede the announcement of its end.
             let mut budget = SHM_MESSAGES_BEFORE_DATAGRAM_MAX;
@@ -435,7 +492,7 @@ impl Core {
             }
         }
         if let Some(received) = pending {
-            self.dispatch(now, &mut state.inbox, received);
+            self.receiving.dispatch(now, &mut state.inbox, received);
         }
         true
     }
@@ -452,20 +509,24 @@ impl Core {
         let Some(record) = shm.receive(&mut state.inbox.shm_message) else {
             return false;
         };
-        if self.dispatch_shm_message(now, &mut state.inbox, &record) {
+        if self
+            .receiving
+            .dispatch_shm_message(now, &mut state.inbox, &record)
+        {
             return true;
         }
-        self.discovery.datagrams.check_readable();
+        self.datagrams.check_readable();
         let mut may_be_known = false;
         for _ in 0..DATAGRAMS_PER_POLL {
             let next = pending.take();
-            let next = next.or_else(|| self.discovery.datagrams.receive(&mut state.inbox.buffer));
+            let next = next.or_else(|| self.datagrams.receive(&mut state.inbox.buffer));
             let Some(received) = next else { break };
-            self.dispatch(now, &mut state.inbox, received);
+            self.receiving.dispatch(now, &mut state.inbox, received);
             may_be_known = true;
         }
         if may_be_known {
-            self.dispatch_shm_message(now, &mut state.inbox, &record);
+            self.receiving
+                .dispatch_shm_message(now, &mut state.inbox, &record);
         }
         true
     }
@@ -493,34 +554,34 @@ impl Core {
                 self.descriptor_check.run(now, &*self.platform);
                 self.fire_participant_timeouts(state, now);
             }
-            TimeoutOwner::ShmConnections => self.discovery.poll_shm_connections(now),
+            TimeoutOwner::ShmConnections => self.discovery().poll_shm_connections(now),
             TimeoutOwner::Transport(index) => {
-                let _order = self.discovery.endpoints.begin_match();
-                self.discovery.serve_transport(now, index);
+                let _order = self.discovery().endpoints.begin_match();
+                self.discovery().serve_transport(now, index);
             }
-            TimeoutOwner::Interfaces => self.discovery.follow_interfaces(now),
-            TimeoutOwner::Graph => self.discovery.announce_graph(now),
-            TimeoutOwner::SameHostPeers => self.discovery.poll_same_host_peers(now),
-            TimeoutOwner::Handshakes => self.discovery.poll_handshakes(now),
+            TimeoutOwner::Interfaces => self.discovery().follow_interfaces(now),
+            TimeoutOwner::Graph => self.discovery().announce_graph(now),
+            TimeoutOwner::SameHostPeers => self.discovery().poll_same_host_peers(now),
+            TimeoutOwner::Handshakes => self.discovery().poll_handshakes(now),
             TimeoutOwner::Writer(id) => {
-                if let Some(writer) = self.discovery.endpoints.writer(id) {
+                if let Some(writer) = self.discovery().endpoints.writer(id) {
                     writer.handle_timeout(now);
-                    self.discovery.publishing.serve_writer(now, &writer);
-                    self.discovery.report_stalls(now, &writer);
+                    self.discovery().publishing.serve_writer(now, &writer);
+                    self.discovery().report_stalls(now, &writer);
                 }
             }
             TimeoutOwner::LingeringWriter(id) => {
-                if let Some(writer) = self.discovery.endpoints.writer(id) {
-                    self.discovery.end_linger(now, &writer);
+                if let Some(writer) = self.discovery().endpoints.writer(id) {
+                    self.discovery().end_linger(now, &writer);
                 }
             }
             TimeoutOwner::TraceFile => self.write_trace_file(),
             TimeoutOwner::FlowController(controller) => self.run_flow_controller(now, controller),
             TimeoutOwner::Reader(id) => {
-                if let Some(reader) = self.discovery.endpoints.reader(id) {
+                if let Some(reader) = self.discovery().endpoints.reader(id) {
                     reader.machine.lock().handle_timeout(now);
-                    self.discovery.serve_reader(now, &reader);
-                    self.discovery.announce_undecodable(now, &reader);
+                    self.discovery().serve_reader(now, &reader);
+                    self.discovery().announce_undecodable(now, &reader);
                 }
             }
         }
@@ -529,13 +590,13 @@ impl Core {
     /// Passes the driver role, if it is free, to a waiting thread. Called by a
     /// thread that stops driving, or that was chosen and does not drive.
     pub fn hand_over(&self, own: &Arc<ReadyQueue>) {
-        if self.driver.is_locked() {
+        if self.role.is_locked() {
             return;
         }
         self.scheduler.wake_follower(Some(own));
     }
 
-    /// As [`Core::wait_until`], and also woken by work on `queue`, which `done`
+    /// As [`Driver::wait_until`], and also woken by work on `queue`, which `done`
     /// removes. `queue` belongs to the caller alone.
     pub fn drive_until(
         &self,
@@ -570,7 +631,7 @@ impl Core {
     /// Polls a context that no executor spins: at most `rounds` times, without
     /// sleeping. Returns false when another thread drives it.
     pub fn drive_undriven(&self, rounds: usize) -> bool {
-        let Some(mut state) = self.driver.try_lock() else {
+        let Some(mut state) = self.role.try_lock() else {
             return false;
         };
         self.send_all_deferred(false);
@@ -593,12 +654,10 @@ impl Core {
         }
         until.since(self.platform.now()).to_std()
     }
-}
 
-impl Core {
     /// Handles the participant's timeouts. Timeouts that end a silent peer are deferred.
     fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant) {
-        let mut participant = self.discovery.participant().lock();
+        let mut participant = self.discovery().participant().lock();
         let may_lose_peers = participant.may_lose_peers(now);
         if may_lose_peers {
             participant.handle_other_timeouts(now);
@@ -606,7 +665,7 @@ impl Core {
             participant.handle_timeout(now);
         }
         drop(participant);
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
         if may_lose_peers {
             state.inbox.ends.defer_timeouts(now);
             // No thread sleeps until they are handled. They are not due again in this
@@ -619,7 +678,7 @@ impl Core {
 
     /// Number of deferred ends.
     fn deferred_ends(&self, state: &DriverState) -> usize {
-        state.inbox.ends.len() + usize::from(self.discovery.same_host.has_deferred_removals())
+        state.inbox.ends.len() + usize::from(self.discovery().same_host.has_deferred_removals())
     }
 
     /// Applies the deferred ends if everything that had arrived was received
@@ -634,7 +693,7 @@ impl Core {
             let oldest = state.inbox.ends.oldest();
             let oldest = oldest
                 .into_iter()
-                .chain(self.discovery.same_host.oldest_deferred_removal())
+                .chain(self.discovery().same_host.oldest_deferred_removal())
                 .min();
             let waited = oldest.map_or(END_WAIT_MAX, |at| now.since(at));
             if waited < END_DELAY_MAX
@@ -644,22 +703,22 @@ impl Core {
             }
         }
         let ends = std::mem::take(&mut state.inbox.ends);
-        self.discovery.same_host.apply_deferred_removals(now);
+        self.discovery().same_host.apply_deferred_removals(now);
         for dispose in &ends.disposes {
             self.apply_dispose(now, dispose);
         }
         if let Some(at) = ends.timeouts {
-            self.discovery.participant().lock().lose_silent_peers(at);
+            self.discovery().participant().lock().lose_silent_peers(at);
         }
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
     }
 
     /// Receives what has arrived, without callbacks. Stops before a reader would lose a
     /// sample that its callbacks did not take. Returns whether all was received.
     fn receive_within_histories(&self, state: &mut DriverState, now: Instant) -> bool {
-        self.discovery.datagrams.check_readable();
+        self.datagrams.check_readable();
         for _ in 0..RECEIVED_AT_ONCE_MAX {
-            let table = self.discovery.endpoints.read();
+            let table = self.discovery().endpoints.read();
             let have_space = table.readers.values().all(|reader| reader.has_space());
             drop(table);
             if !have_space {
@@ -677,7 +736,7 @@ impl Core {
         let Ok(message) = MessageReader::new(&dispose.datagram, self.prefix) else {
             return;
         };
-        let mut participant = self.discovery.participant().lock();
+        let mut participant = self.discovery().participant().lock();
         for (source, submessage) in message {
             if source.prefix != self.prefix && is_participant_dispose(&submessage) {
                 participant.handle_submessage(now, Some(dispose.from), &source, &submessage);
@@ -688,23 +747,23 @@ impl Core {
 
 /// A registered waiter; ends when dropped.
 struct RegisteredWaiter<'c> {
-    core: &'c Core,
+    driver: &'c Driver,
     queue: &'c Arc<ReadyQueue>,
 }
 
 impl<'c> RegisteredWaiter<'c> {
     /// Registers before the first check. `queue` belongs to this thread alone.
-    fn begin(core: &'c Core, queue: &'c Arc<ReadyQueue>) -> Self {
-        core.send_deferred();
-        core.scheduler.waiters().register(queue);
-        Self { core, queue }
+    fn begin(driver: &'c Driver, queue: &'c Arc<ReadyQueue>) -> Self {
+        driver.send_deferred();
+        driver.scheduler.waiters().register(queue);
+        Self { driver, queue }
     }
 }
 
 impl Drop for RegisteredWaiter<'_> {
     fn drop(&mut self) {
-        self.core.scheduler.waiters().unregister(self.queue);
+        self.driver.scheduler.waiters().unregister(self.queue);
         // The waiter may have been chosen to drive next.
-        self.core.hand_over(self.queue);
+        self.driver.hand_over(self.queue);
     }
 }

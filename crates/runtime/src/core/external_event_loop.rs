@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pteros_net::{Poller, Timer, Waker};
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::driver::Driver;
 use crate::scheduler::ready_queue::ReadyQueue;
 
 /// The descriptor on which an external event loop sleeps.
@@ -26,7 +26,7 @@ const SOCKETS: u64 = 0;
 const TIMER: u64 = 1;
 const WAKER: u64 = 2;
 
-impl Core {
+impl Driver {
     /// Creates a descriptor for the work of `queue`.
     ///
     /// The queue signals it while it is [armed](ExternalEventLoop::arm). It is not
@@ -36,10 +36,10 @@ impl Core {
     /// That of the operating system, in practice "too many open files".
     /// `Unsupported` in a simulation, which has no descriptors.
     pub fn external_event_loop(&self, queue: &ReadyQueue) -> io::Result<ExternalEventLoop> {
-        let sockets = self.discovery.datagrams.descriptor().ok_or_else(|| {
+        let sockets = self.datagrams.descriptor().ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
-                "this context has no sockets to poll; call Core::poll",
+                "this context has no sockets to poll; call Driver::poll",
             )
         })?;
         let foreign = ExternalEventLoop {
@@ -61,12 +61,12 @@ impl ExternalEventLoop {
     ///
     /// The descriptor becomes readable when a packet arrives, when `queue` gets work, or
     /// at `until`; at once if work is pending.
-    pub fn arm(&self, core: &Core, queue: &ReadyQueue, until: Instant) {
-        let now = core.platform.now();
+    pub fn arm(&self, driver: &Driver, queue: &ReadyQueue, until: Instant) {
+        let now = driver.platform.now();
         // As in the driver's sleep: either `schedule` sees until when this thread sleeps,
         // or this thread sees the timeout.
-        let wake_at = core.scheduler.begin_sleep(until);
-        let sleeps = wake_at > now && core.arm_shm_doorbell() && queue.begin_external_sleep();
+        let wake_at = driver.scheduler.begin_sleep(until);
+        let sleeps = wake_at > now && driver.arm_shm_doorbell() && queue.begin_external_sleep();
         if !sleeps {
             self.waker.wake();
         } else if wake_at == Instant::FAR_FUTURE {
@@ -78,12 +78,12 @@ impl ExternalEventLoop {
     }
 
     /// Announces that the caller is awake and about to work.
-    pub fn disarm(&self, core: &Core, queue: &ReadyQueue) {
+    pub fn disarm(&self, driver: &Driver, queue: &ReadyQueue) {
         queue.end_sleep();
         self.timer.drain();
         self.waker.drain();
-        core.disarm_shm_doorbell();
-        core.scheduler.end_sleep();
+        driver.disarm_shm_doorbell();
+        driver.scheduler.end_sleep();
     }
 }
 

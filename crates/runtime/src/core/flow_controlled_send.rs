@@ -11,6 +11,7 @@ use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::Burst;
 
 use crate::core::Core;
+use crate::core::driver::Driver;
 use crate::core::matching::EndpointSpec;
 use crate::core::publish_path::PublishPath;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
@@ -127,6 +128,48 @@ impl PublishPath {
     }
 }
 
+impl Driver {
+    /// Sends as far as the allowance permits. Called only by the driver.
+    pub(crate) fn run_flow_controller(&self, now: Instant, controller: usize) {
+        let mut resume = now;
+        for sent in 1.. {
+            if sent % DATAGRAMS_PER_SOCKET_CHECK == 1 {
+                self.send.recheck_socket_space();
+            }
+            if !self.send.has_socket_space() {
+                resume = next_send_retry(now);
+                break;
+            }
+            let Some(id) = self
+                .discovery()
+                .publishing
+                .flow_controllers
+                .next(now, controller)
+            else {
+                break;
+            };
+            let Some(writer) = self.discovery().endpoints.writer(id) else {
+                // Queued by a run that overlapped its removal.
+                self.discovery()
+                    .publishing
+                    .flow_controllers
+                    .remove(controller, id);
+                continue;
+            };
+            self.discovery().publishing.send_one(now, &writer);
+            if sent == DATAGRAMS_PER_RUN {
+                // No more at this instant: due timeouts take precedence.
+                resume = now.after(Duration::from_nanos(1));
+                break;
+            }
+        }
+        self.discovery()
+            .publishing
+            .flow_controllers
+            .resume_at(resume, controller);
+    }
+}
+
 impl Core {
     /// Creates an asynchronous writer, whose samples a flow controller sends.
     ///
@@ -155,46 +198,6 @@ impl Core {
             });
         };
         self.create_writer_with_flow(spec, Some((controller, publish_mode.priority)))
-    }
-
-    /// Sends as far as the allowance permits. Called only by the driver.
-    pub(crate) fn run_flow_controller(&self, now: Instant, controller: usize) {
-        let mut resume = now;
-        for sent in 1.. {
-            if sent % DATAGRAMS_PER_SOCKET_CHECK == 1 {
-                self.send.recheck_socket_space();
-            }
-            if !self.send.has_socket_space() {
-                resume = next_send_retry(now);
-                break;
-            }
-            let Some(id) = self
-                .discovery
-                .publishing
-                .flow_controllers
-                .next(now, controller)
-            else {
-                break;
-            };
-            let Some(writer) = self.discovery.endpoints.writer(id) else {
-                // Queued by a run that overlapped its removal.
-                self.discovery
-                    .publishing
-                    .flow_controllers
-                    .remove(controller, id);
-                continue;
-            };
-            self.discovery.publishing.send_one(now, &writer);
-            if sent == DATAGRAMS_PER_RUN {
-                // No more at this instant: due timeouts take precedence.
-                resume = now.after(Duration::from_nanos(1));
-                break;
-            }
-        }
-        self.discovery
-            .publishing
-            .flow_controllers
-            .resume_at(resume, controller);
     }
 }
 

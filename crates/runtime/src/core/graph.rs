@@ -201,7 +201,7 @@ impl Core {
         let writer = self.create_writer(spec(qos));
         if let (Ok(writer), Ok(reader)) = (writer, reader) {
             reader.mark_as_graph_reader();
-            let _ = self.discovery.graph_writer.set(writer);
+            let _ = self.discovery().graph_writer.set(writer);
         }
     }
 }
@@ -246,7 +246,7 @@ mod tests {
             ..CoreOptions::default()
         };
         let core = Core::open(Arc::new(SystemPlatform::new()), options).expect("open");
-        let graph = &core.discovery.graph;
+        let graph = &core.discovery().graph;
         let reader = |n: u8, user_data: &[u8]| {
             let guid =
                 GuidPrefix([n; 12]).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
@@ -274,7 +274,7 @@ mod tests {
         for (n, layout) in [(2, GidLayout::Bytes24), (3, GidLayout::Bytes16)] {
             let handle = |n: u8, layout| {
                 let (sender, payload) = (GuidPrefix([n; 12]), list(n, layout));
-                let account = core.discovery.participant().lock().memory_account(sender);
+                let account = core.discovery().participant().lock().memory_account(sender);
                 graph.handle_node_list(sender, &payload, &account)
             };
             assert_eq!(layout_for(&reader(n, b"")), None);
@@ -308,7 +308,7 @@ mod tests {
         let reader = core.create_reader(spec.clone(), DeliveryForm::Bytes, true);
         let writer = core.create_writer(spec);
         assert!(reader.is_ok() && writer.is_ok());
-        let table = core.discovery.endpoints.read();
+        let table = core.discovery().endpoints.read();
         let writers = table.writers.values().map(|writer| &writer.data);
         let readers = table.readers.values().map(|reader| &reader.data);
         let announced: Vec<&Arc<EndpointData>> = writers.chain(readers).collect();

@@ -102,11 +102,11 @@ impl Core {
         if let Some(group) = &writer.group {
             group.remove(writer);
         }
-        if !disposed || !self.discovery.publishing.begin_linger(now, writer) {
-            return self.discovery.finish_removal(now, writer);
+        if !disposed || !self.discovery().publishing.begin_linger(now, writer) {
+            return self.discovery().finish_removal(now, writer);
         }
-        let order = self.discovery.endpoints.begin_match();
-        self.discovery
+        let order = self.discovery().endpoints.begin_match();
+        self.discovery()
             .publishing
             .intra_process
             .end_matches_of(now, writer);

@@ -44,7 +44,7 @@ impl Core {
         if writer.connected_count() == 0 || bytes <= CHUNK_MIN_BYTES {
             return Ok(None);
         }
-        let Some(shm) = self.discovery.shm_connections.get() else {
+        let Some(shm) = self.discovery().shm_connections.get() else {
             return Ok(None);
         };
         let prefaulted = self.prefaulted_chunk(shm, writer, bytes);
@@ -58,8 +58,8 @@ impl Core {
             )
         {
             // Samples that were received but not acknowledged yet hold chunks.
-            self.discovery.publishing.request_acknowledgement(writer);
-            self.wait_until(start.after(budget), || {
+            self.discovery().publishing.request_acknowledgement(writer);
+            self.driver.wait_until(start.after(budget), || {
                 chunk_result = shm.chunk(bytes);
                 // If no connected reader is left, no chunk is needed either.
                 chunk_result.is_ok() || writer.connected_count() == 0

@@ -83,6 +83,17 @@ impl RtpsTransport {
     fn is_mutually_known(&self, remote: Guid) -> bool {
         self.participant.lock().is_same_host_peer(remote.prefix)
     }
+
+    fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
+        let mut qos = spec.qos;
+        if qos.user_data.is_empty() {
+            qos.user_data = NO_ENTRIES.to_vec();
+        }
+        EndpointData {
+            type_information: self.type_information(&spec.message_type, &spec.type_name),
+            ..EndpointData::new(guid, &spec.topic, &spec.type_name, qos)
+        }
+    }
 }
 
 impl Discovery {
@@ -437,6 +448,18 @@ impl Discovery {
             }
         }
     }
+
+    fn new_guid(&self, kind: u8) -> Result<Guid, EndpointError> {
+        if self.scheduler.is_closed() {
+            return Err(EndpointError::ShutDown);
+        }
+        let table = self.endpoints.read();
+        if table.writers.len() + table.readers.len() >= ENDPOINTS_MAX {
+            return Err(EndpointError::TooMany { max: ENDPOINTS_MAX });
+        }
+        drop(table);
+        Ok(self.endpoints.new_guid(kind))
+    }
 }
 
 impl Core {
@@ -457,14 +480,14 @@ impl Core {
         spec: EndpointSpec,
         flow: Option<(usize, Option<i32>)>,
     ) -> Result<Arc<WriterEndpoint>, EndpointError> {
-        let guid = self.new_guid(spec.topic_key.writer_kind())?;
+        let guid = self.discovery().new_guid(spec.topic_key.writer_kind())?;
         let (topic_key, lifecycle) = (spec.topic_key.clone(), spec.lifecycle);
         let (group, message_type) = (spec.group.clone(), spec.message_type.clone());
         if group.as_ref().is_some_and(|group| group.is_open()) {
             return Err(GroupError::SetOpen.into());
         }
         let (store, as_bytes) = (spec.store.clone(), spec.serialize_only);
-        let mut data = self.endpoint_data(guid, spec);
+        let mut data = self.rtps().endpoint_data(guid, spec);
         if let Some(group) = &group {
             data.group = Some(group.guid());
             data.qos.presentation = group.presentation();
@@ -472,7 +495,7 @@ impl Core {
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1];
         }
-        self.discovery
+        self.discovery()
             .security
             .check_endpoint_permission(&mut data)?;
         let membership = flow.map(|(controller, priority)| FlowMembership {
@@ -529,24 +552,24 @@ impl Core {
         }
         let now = self.platform.now();
         writer.restore(now, self.platform.wall_clock(), stored.unwrap_or_default());
-        let order = self.discovery.endpoints.begin_match();
+        let order = self.discovery().endpoints.begin_match();
         let local: Vec<_> = {
-            let mut table = self.discovery.endpoints.write();
+            let mut table = self.discovery().endpoints.write();
             table.writers.insert(guid.entity, writer.clone());
             let on_topic = |reader: &&Arc<ReaderEndpoint>| reader.data.topic == data.topic;
             table.readers.values().filter(on_topic).cloned().collect()
         };
         for reader in &local {
-            self.discovery.match_local(now, &writer, reader);
+            self.discovery().match_local(now, &writer, reader);
         }
-        self.discovery.transports.announce_endpoint(now, &data);
+        self.discovery().transports.announce_endpoint(now, &data);
         drop(order);
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
         if has_manual_lease(&writer.data.qos) {
             // Alive from its creation; after that it must assert liveliness.
             writer.state.lock().machine.assert_liveliness(now);
         }
-        self.discovery.publishing.serve_writer(now, &writer);
+        self.discovery().publishing.serve_writer(now, &writer);
         self.scheduler.wake_waiters();
         Ok(writer)
     }
@@ -590,7 +613,7 @@ impl Core {
         } else {
             delivery_form
         };
-        let guid = self.new_guid(spec.topic_key.reader_kind())?;
+        let guid = self.discovery().new_guid(spec.topic_key.reader_kind())?;
         let (topic_key, lifecycle) = (spec.topic_key.clone(), spec.lifecycle);
         let local_filter =
             IntraProcessFilter::new(spec.message_type.clone(), self.options.limits.filter_depth);
@@ -600,18 +623,18 @@ impl Core {
         };
         local_filter.set(content_filter.clone());
         let group = spec.subscription_group.clone();
-        let mut data = self.endpoint_data(guid, spec);
+        let mut data = self.rtps().endpoint_data(guid, spec);
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1, XCDR2];
         }
         if let Some(group) = &group {
             data.qos.presentation = group.presentation();
         }
-        self.discovery
+        self.discovery()
             .security
             .check_endpoint_permission(&mut data)?;
         if content_filter.is_some() {
-            self.discovery
+            self.discovery()
                 .transports
                 .note_content_filter(guid, content_filter.as_ref());
         }
@@ -647,21 +670,21 @@ impl Core {
             member.group.note_reader(member.index, &reader);
         }
         let now = self.platform.now();
-        let order = self.discovery.endpoints.begin_match();
+        let order = self.discovery().endpoints.begin_match();
         let local: Vec<_> = {
-            let mut table = self.discovery.endpoints.write();
+            let mut table = self.discovery().endpoints.write();
             table.readers.insert(guid.entity, reader.clone());
             let on_topic = |writer: &&Arc<WriterEndpoint>| writer.data.topic == reader.data.topic;
             table.writers.values().filter(on_topic).cloned().collect()
         };
         for writer in &local {
-            self.discovery.match_local(now, writer, &reader);
+            self.discovery().match_local(now, writer, &reader);
         }
-        self.discovery
+        self.discovery()
             .transports
             .announce_endpoint(now, &reader.announced());
         drop(order);
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
         self.scheduler.wake_waiters();
         Ok(reader)
     }
@@ -670,9 +693,9 @@ impl Core {
     pub fn remove_reader(&self, reader: &ReaderEndpoint) {
         let guid = reader.data.guid;
         let now = self.platform.now();
-        let order = self.discovery.endpoints.begin_match();
+        let order = self.discovery().endpoints.begin_match();
         let writers: Vec<_> = {
-            let mut table = self.discovery.endpoints.write();
+            let mut table = self.discovery().endpoints.write();
             table.readers.remove(&guid.entity);
             table.readers_of_writer.retain(|_, readers| {
                 readers.retain(|r| r.data.guid != guid);
@@ -681,7 +704,7 @@ impl Core {
             table.writers.values().cloned().collect()
         };
         for writer in writers {
-            self.discovery
+            self.discovery()
                 .publishing
                 .intra_process
                 .remove_route(&writer, reader);
@@ -690,38 +713,11 @@ impl Core {
             member.group.remove_reader(now, member.index);
         }
         self.scheduler.remove(TimeoutOwner::Reader(guid.entity));
-        self.discovery.transports.withdraw_endpoint(now, guid);
-        self.discovery.security.forget_endpoint(guid);
+        self.discovery().transports.withdraw_endpoint(now, guid);
+        self.discovery().security.forget_endpoint(guid);
         drop(order);
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
         self.scheduler.wake_waiters();
-    }
-
-    fn new_guid(&self, kind: u8) -> Result<Guid, EndpointError> {
-        if self.scheduler.is_closed() {
-            return Err(EndpointError::ShutDown);
-        }
-        let table = self.discovery.endpoints.read();
-        if table.writers.len() + table.readers.len() >= ENDPOINTS_MAX {
-            return Err(EndpointError::TooMany { max: ENDPOINTS_MAX });
-        }
-        drop(table);
-        Ok(self.discovery.endpoints.new_guid(kind))
-    }
-
-    fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
-        let mut qos = spec.qos;
-        if qos.user_data.is_empty() {
-            qos.user_data = NO_ENTRIES.to_vec();
-        }
-        EndpointData {
-            type_information: self
-                .discovery
-                .transports
-                .rtps
-                .type_information(&spec.message_type, &spec.type_name),
-            ..EndpointData::new(guid, &spec.topic, &spec.type_name, qos)
-        }
     }
 }
 

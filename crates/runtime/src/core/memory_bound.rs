@@ -32,7 +32,7 @@ impl Endpoints {
 impl Core {
     /// Bytes of payload that its protocol machines hold.
     pub fn memory_bytes(&self) -> usize {
-        let table = self.discovery.endpoints.read();
+        let table = self.discovery().endpoints.read();
         let writers = table.writers.values();
         let writers = writers.map(|w| w.state.lock().machine.memory_bytes());
         let readers = table.readers.values();
@@ -43,7 +43,7 @@ impl Core {
     /// The queue or table that has outgrown its limit. `None`, unless there is a
     /// bug.
     pub fn exceeded_limit(&self) -> Option<String> {
-        let table = self.discovery.endpoints.read();
+        let table = self.discovery().endpoints.read();
         for writer in table.writers.values() {
             let exceeded = writer.state.lock().machine.exceeded_limit();
             if let Some((what, held, max)) = exceeded {
@@ -62,7 +62,7 @@ impl Core {
             }
         }
         drop(table);
-        let used = self.discovery.transports.rtps.receive_memory_use();
+        let used = self.discovery().transports.rtps.receive_memory_use();
         let largest = used.largest.map_or(0, |of| of.reserved);
         for (held, limit, whose) in [
             (used.reserved, used.limit, "all participants"),
@@ -77,7 +77,7 @@ impl Core {
                 ));
             }
         }
-        self.discovery.transports.iter().find_map(|transport| {
+        self.discovery().transports.iter().find_map(|transport| {
             let (what, held, max) = transport.exceeded_limit()?;
             Some(format!(
                 "transport {}: {held} {what}, limit {max}",

@@ -1,11 +1,12 @@
 //! The core of a context: the wiring of one RTPS participant and its further transports.
 //!
-//! A [`Core`] contains one type per verb, each with its own fields: [`Discovery`] applies
-//! matches, [`PublishPath`] sends, [`TakePath`] gives received samples to the user. Below
-//! them are the parts of a context, each in its own folder with its own locks: endpoints,
-//! send path, scheduler, transports, shared-memory connections, same-host peers, graph,
-//! security. A part never accesses the core. An operation on one part is a method of that
-//! part.
+//! A [`Core`] contains one type per verb, each with its own fields: [`Driver`] polls and
+//! waits, [`ReceivePath`] passes what arrives to protocol machines, [`Discovery`] applies
+//! matches, [`PublishPath`] sends, [`TakePath`] gives received samples to the user. Each
+//! calls only those after it. Below them are the parts of a context, each in its own folder
+//! with its own locks: endpoints, send path, scheduler, transports, shared-memory
+//! connections, same-host peers, graph, security. A part never accesses the core. An
+//! operation on one part is a method of that part.
 //!
 //! `docs/internals/drive_contract.md` lists the owners, the calling threads and the order
 //! of calls.
@@ -37,6 +38,7 @@ mod publish;
 pub(crate) mod publish_path;
 mod publisher_group;
 mod rate_limiter;
+pub(crate) mod receive_path;
 mod security;
 mod security_hooks;
 pub(crate) mod shared_parts;
@@ -53,7 +55,7 @@ mod type_objects;
 mod undecodable;
 
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use pteros_rtps::id::{GuidPrefix, VendorId};
@@ -61,9 +63,10 @@ use pteros_rtps::locator::{Locator, NetworkScope};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
-use crate::core::descriptor_check::DescriptorCheck;
 use crate::core::discovery::Discovery;
+use crate::core::driver::Driver;
 use crate::core::publish_path::PublishPath;
+use crate::core::receive_path::ReceivePath;
 use crate::core::security_hooks::SecurityHooks;
 use crate::core::shared_parts::SharedParts;
 use crate::core::socket_report::SocketReport;
@@ -73,7 +76,7 @@ use crate::endpoints::durable_store::StoreOptions;
 use crate::error::OpenError;
 use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::limits::Limits;
-use crate::lock::{Mutex, rank};
+use crate::lock::Mutex;
 use crate::platform::{
     DISCOVERY_GROUP, DatagramSockets, OpenedSockets, Platform, SocketPlan, UndrivenContext,
     multicast_port, unicast_port,
@@ -86,7 +89,6 @@ use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::security::{Credentials, SecurityOptions, SecurityParts};
 use crate::send::SendPath;
 use crate::send::datagram_protection::{CryptoTransform, peer_authenticator};
-use crate::send::deferred::DeferredSends;
 use crate::send::flow_controller::FlowController;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
@@ -97,7 +99,6 @@ use crate::transport::transports::{Transports, open_transports};
 use crate::transport::{
     OpenTransport, RtpsReach, SampleTransport, TransportScheduler, TransportSetup,
 };
-use driver::DriverState;
 
 pub use crate::transport::transports::TRANSPORTS_MAX;
 
@@ -211,18 +212,6 @@ pub struct CoreCounts {
     pub most_rate_limited: ([u8; 4], u64),
 }
 
-/// Totals of received datagrams.
-#[derive(Default)]
-pub(crate) struct ReceiveCounters {
-    pub(crate) received: AtomicU64,
-    pub(crate) malformed: AtomicU64,
-    pub(crate) foreign_sources: AtomicU64,
-    pub(crate) rate_limited: AtomicU64,
-    /// The address with most of them, as a number, and its count.
-    pub(crate) most_limited_address: AtomicU32,
-    pub(crate) most_limited_count: AtomicU64,
-}
-
 /// See the module documentation.
 pub struct Core {
     /// Clock, random seed and network.
@@ -230,16 +219,9 @@ pub struct Core {
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) prefix: GuidPrefix,
     pub(crate) options: CoreOptions,
-    pub(crate) discovery: Discovery,
-    received: ReceiveCounters,
     pub(crate) send: Arc<SendPath>,
-    driver: Mutex<DriverState, rank::Driver>,
-    /// A queue that never has work, for polls that serve no executor.
-    idle_queue: ReadyQueue,
-    /// Remote sends that are deferred until waiting callbacks have run.
-    deferred: DeferredSends,
+    pub(crate) driver: Driver,
     pub(crate) tracer: Option<Arc<Tracer>>,
-    pub(crate) descriptor_check: DescriptorCheck,
 }
 
 impl Core {
@@ -321,18 +303,19 @@ impl Core {
             let security = SecurityHooks(security.map(Box::new));
             let discovery =
                 new_discovery(&options, &parts, sockets, opened.shm, transports, security);
+            let receiving = ReceivePath::new(&parts, discovery);
             Self {
                 prefix,
+                driver: Driver::new(
+                    &parts,
+                    options.busy_poll,
+                    options.shared_memory.latency_budget.into(),
+                    receiving,
+                ),
                 platform: parts.platform,
                 scheduler: parts.scheduler,
-                discovery,
-                received: ReceiveCounters::default(),
                 send: parts.send,
-                driver: Mutex::new(DriverState::new(options.busy_poll)),
-                idle_queue: ReadyQueue::new(|| {}),
-                deferred: DeferredSends::default(),
                 tracer: parts.tracer,
-                descriptor_check: DescriptorCheck::default(),
                 options,
             }
         });
@@ -344,9 +327,9 @@ impl Core {
     }
 
     fn start(self: &Arc<Self>, now: Instant) {
-        self.discovery.same_host.connect_to_all(now);
+        self.discovery().same_host.connect_to_all(now);
         self.create_graph_endpoints();
-        self.discovery.serve_participant(now);
+        self.discovery().serve_participant(now);
         let context: Arc<dyn UndrivenContext> = self.clone();
         self.scheduler.watch(Arc::downgrade(&context));
     }
@@ -364,53 +347,58 @@ impl Core {
     /// The participant index on this host, which determines the ports (RTPS 2.5
     /// §9.6.1.1).
     pub fn participant_index(&self) -> u32 {
-        self.discovery.sockets.participant_index
+        self.discovery().sockets.participant_index
     }
 
     /// Hints for the operator about the sockets, such as clamped buffers.
     pub fn advice(&self) -> &[String] {
-        &self.discovery.sockets.advice
+        &self.discovery().sockets.advice
     }
 
     /// RTPS, and the transports beside it.
     pub fn transports(&self) -> &Transports {
-        &self.discovery.transports
+        &self.discovery().transports
     }
 
     /// Diagnostics of the participant.
     pub fn rtps(&self) -> &RtpsTransport {
-        &self.discovery.transports.rtps
+        &self.discovery().transports.rtps
     }
 
     /// The writers' side: from written samples to datagrams.
     pub fn publishing(&self) -> &PublishPath {
-        &self.discovery.publishing
+        &self.discovery().publishing
     }
 
     /// The readers' side: from received samples to the user.
     pub fn taking(&self) -> &TakePath {
-        &self.discovery.taking
+        &self.discovery().taking
     }
 
     /// Who is there, and who is matched.
     pub fn discovery(&self) -> &Discovery {
-        &self.discovery
+        self.driver.discovery()
+    }
+
+    /// Polls the sockets, and waits.
+    pub fn driver(&self) -> &Driver {
+        &self.driver
     }
 
     /// What security has decided.
     pub fn security(&self) -> &SecurityHooks {
-        &self.discovery.security
+        &self.discovery().security
     }
 
     /// The graph cache: the known nodes and endpoints.
     pub fn graph(&self) -> &Graph {
-        &self.discovery.graph
+        &self.discovery().graph
     }
 
     /// The totals.
     pub fn counts(&self) -> CoreCounts {
-        let (received, sent) = (&self.received, &self.send.counters);
-        let discovery = *self.discovery.participant().lock().stats();
+        let (received, sent) = (&self.driver.receiving.counters, &self.send.counters);
+        let discovery = *self.discovery().participant().lock().stats();
         CoreCounts {
             datagrams_received: received.received.load(Ordering::Relaxed),
             datagrams_sent: sent.sent.load(Ordering::Relaxed),
@@ -438,13 +426,13 @@ impl Core {
         self.scheduler.ready_queue()
     }
 
-    /// Wakes threads in [`Core::wait_until`], whose condition may hold for reasons
+    /// Wakes threads in [`Driver::wait_until`], whose condition may hold for reasons
     /// outside of the network.
     pub fn wake_waiters(&self) {
         self.scheduler.wake_waiters();
     }
 
-    /// When [`Core::poll_now`] has work even if no datagram arrives;
+    /// When [`Driver::poll_now`] has work even if no datagram arrives;
     /// [`Instant::FAR_FUTURE`] if never.
     pub fn next_deadline(&self) -> Instant {
         self.scheduler.next_timeout()
@@ -466,21 +454,21 @@ impl Core {
         if !self.scheduler.close() {
             return;
         }
-        self.send_deferred();
+        self.driver.send_deferred();
         self.request_shutdown();
         let now = self.platform.now();
-        for transport in self.discovery.transports.iter() {
+        for transport in self.discovery().transports.iter() {
             transport.close(now);
         }
         // The background I/O thread may still hold the core for a moment, and the process
         // may be about to end.
-        self.write_trace_file();
+        self.driver.write_trace_file();
     }
 }
 
 impl UndrivenContext for Core {
     fn drive_undriven(&self, rounds: usize) -> bool {
-        Self::drive_undriven(self, rounds)
+        self.driver.drive_undriven(rounds)
     }
 
     fn next_deadline(&self) -> Instant {
@@ -504,13 +492,13 @@ impl UndrivenContext for Core {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.discovery.datagrams.descriptor()
+        self.discovery().datagrams.descriptor()
     }
 
     fn memory_bytes(&self) -> (usize, usize) {
         (
             Self::memory_bytes(self),
-            self.discovery.endpoints.worst_case_bytes(),
+            self.discovery().endpoints.worst_case_bytes(),
         )
     }
 

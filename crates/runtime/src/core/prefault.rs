@@ -63,7 +63,7 @@ impl Core {
         if chunk.is_none() {
             let nanos = i64::try_from(bytes / BYTES_PER_NANOSECOND).unwrap_or(i64::MAX);
             let until = self.platform.now().after(Duration::from_nanos(nanos));
-            self.wait_until(until, || {
+            self.driver.wait_until(until, || {
                 chunk = chunk.take().or_else(|| shm.prefaulted_chunk(bytes));
                 chunk.is_some()
             });

@@ -385,7 +385,7 @@ impl Core {
         let asserts_participant =
             qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos);
         if asserts_participant {
-            self.discovery.assert_participant(self.platform.now());
+            self.discovery().assert_participant(self.platform.now());
         }
         Ok(sequence)
     }
@@ -425,7 +425,7 @@ impl Core {
             return self.publish_remotely(writer, message, request);
         }
         if !state.deferred.is_empty() {
-            self.discovery
+            self.discovery()
                 .publishing
                 .write_deferred(self.platform.now(), writer, &mut state);
         }
@@ -443,7 +443,7 @@ impl Core {
             mark,
         };
         if self
-            .discovery
+            .discovery()
             .publishing
             .intra_process
             .deliver(now, writer, &mut state, message, &sample)
@@ -484,7 +484,7 @@ impl Core {
         }
         if writer.take_wants_connections() {
             let now = self.platform.now();
-            self.discovery
+            self.discovery()
                 .shm_connections
                 .connect_on_demand(now, writer.guid());
         }
@@ -501,7 +501,7 @@ impl Core {
         if writer.data.qos.history == History::KeepAll {
             let published = self.publish_when_accepted(writer, message, write, budget);
             if published.is_ok() {
-                self.discovery.publishing.prefault_next(writer, bytes);
+                self.discovery().publishing.prefault_next(writer, bytes);
             }
             return published;
         }
@@ -512,10 +512,10 @@ impl Core {
         while !state.deferred.is_empty() {
             // The earlier message is sent, not only written: KEEP_LAST could
             // replace it.
-            self.discovery
+            self.discovery()
                 .publishing
                 .write_deferred(now, writer, &mut state);
-            self.discovery.publishing.send_new(writer, state, now);
+            self.discovery().publishing.send_new(writer, state, now);
             state = writer.state.lock();
         }
         Ok(self.write_sample(now, writer, message, WriteLocks { state, group }, write))
@@ -547,7 +547,7 @@ impl Core {
                 let payload: &Bytes = payload.get_or_insert_with(|| serialize(writer, message));
                 let locks = WriteLocks { state, group };
                 accepted = self
-                    .discovery
+                    .discovery()
                     .publishing
                     .try_write_sample(now, writer, message, locks, write, payload);
                 return accepted.is_some();
@@ -597,14 +597,17 @@ impl Core {
             mark,
         };
         let is_made = self
-            .discovery
+            .discovery()
             .publishing
             .intra_process
             .deliver(now, writer, &mut state, message, &sample);
         if is_made {
             writer.note_serialized();
         }
-        if self.defer_send(now, writer, &mut state, message, meta.source, bytes) {
+        if self
+            .driver
+            .defer_send(now, writer, &mut state, message, meta.source, bytes)
+        {
             state.note_written(now, message.kind(), instance);
             return meta.sequence;
         }
@@ -623,7 +626,7 @@ impl Core {
         let written = state.machine.write(now, new);
         debug_assert!(written.is_ok(), "there was space for a sample: {written:?}");
         let locks = WriteLocks { state, group };
-        self.discovery
+        self.discovery()
             .publishing
             .keep_and_send(now, writer, message, locks, sample, payload);
         meta.sequence
@@ -637,7 +640,7 @@ impl Core {
         has_space: impl FnMut() -> bool,
     ) -> Result<(), PublishError> {
         let start = self.platform.now();
-        if self.wait_until(start.after(budget), has_space) {
+        if self.driver.wait_until(start.after(budget), has_space) {
             return Ok(());
         }
         if self.scheduler.is_shut_down() {
@@ -653,10 +656,10 @@ impl Core {
     /// Sends messages held back by LATENCY_BUDGET or deferred sends, or queues the writer
     /// at its flow controller.
     pub fn flush(&self, writer: &WriterEndpoint) {
-        self.send_deferred();
+        self.driver.send_deferred();
         if writer.announced().qos.latency_budget != Duration::ZERO {
             writer.state.lock().machine.flush();
-            self.discovery
+            self.discovery()
                 .publishing
                 .serve_writer(self.platform.now(), writer);
         }

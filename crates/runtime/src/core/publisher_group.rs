@@ -61,7 +61,7 @@ impl Core {
     /// Creates a group, in which writers can then be created.
     pub fn create_publisher_group(&self, presentation: Presentation) -> Arc<PublisherGroup> {
         let guid = self
-            .discovery
+            .discovery()
             .endpoints
             .new_guid(EntityId::KIND_WRITER_GROUP);
         Arc::new(PublisherGroup::new(guid, presentation))
@@ -75,6 +75,6 @@ impl PublisherGroup {
     /// # Errors
     /// [`GroupError::NotBegun`].
     pub fn end_coherent_changes(&self, core: &Core) -> Result<(), GroupError> {
-        self.end_set(|writer, mark| core.discovery.publishing.write_set_end(writer, mark))
+        self.end_set(|writer, mark| core.discovery().publishing.write_set_end(writer, mark))
     }
 }

@@ -2,11 +2,11 @@
 
 use pteros_rtps::time::Instant;
 
-use crate::core::Core;
+use crate::core::driver::Driver;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::trace::file::WRITE_DELAY;
 
-impl Core {
+impl Driver {
     /// Schedules the next write if the trace has new records and none is scheduled.
     #[inline]
     pub(crate) fn schedule_trace_writing(&self, now: Instant) {

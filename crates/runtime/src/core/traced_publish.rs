@@ -65,7 +65,7 @@ impl Core {
                 entity_word(writer.guid().entity),
                 0,
             );
-            self.schedule_trace_writing(publish.entered);
+            self.driver.schedule_trace_writing(publish.entered);
         }
         published
     }

@@ -130,7 +130,7 @@ impl Core {
             }
         };
         for endpoint in [requests.guid(), replies.data.guid] {
-            self.discovery
+            self.discovery()
                 .transports
                 .note_service_hash(endpoint, spec.type_hash);
         }
@@ -159,7 +159,7 @@ impl ServiceClient {
         let is_complete = |listener: &&Guid| {
             let mut repliers = repliers.iter();
             repliers.any(|replier| {
-                core.discovery
+                core.discovery()
                     .graph
                     .are_pair(SERVICE_ID, **listener, *replier)
             })
@@ -211,7 +211,7 @@ impl ServiceClient {
         let servers = self.requests.matched();
         self.tell_dialect(core, &servers, "may not answer");
         let is_headed = |server: &Guid| {
-            core.discovery.graph.correlation_style_of(server.prefix)
+            core.discovery().graph.correlation_style_of(server.prefix)
                 == CorrelationStyle::PayloadHeader
         };
         // One request for all, unless some servers would misread it.
@@ -293,10 +293,10 @@ impl ServiceClient {
         core: &Core,
         mut decode: impl FnMut(QueuedSample) -> Result<T, E>,
     ) -> Option<ReceivedReply<Result<T, E>>> {
-        while let Some(mut item) = core.discovery.taking.take_untraced(&self.replies) {
+        while let Some(mut item) = core.discovery().taking.take_untraced(&self.replies) {
             let server = item.meta.publisher;
             let style = core
-                .discovery
+                .discovery()
                 .graph
                 .correlation_style_of(item.meta.publisher.prefix);
             let sequence = match decode_request_header(style, &mut item) {
@@ -314,7 +314,7 @@ impl ServiceClient {
                 Some(Some(_)) => continue,
                 None => {
                     let reason = "it is too short for the header that replies of this vendor have";
-                    core.discovery
+                    core.discovery()
                         .taking
                         .note_undecodable(&self.replies, server, &reason);
                     continue;
@@ -327,7 +327,7 @@ impl ServiceClient {
             }
             let message = decode(item);
             if let Err(reason) = &message {
-                core.discovery
+                core.discovery()
                     .taking
                     .note_undecodable(&self.replies, server, reason);
                 if self.may_others_reply(core, &request, server) {
@@ -351,7 +351,7 @@ impl ServiceClient {
             return false;
         };
         open.servers
-            .retain(|asked| !core.discovery.graph.are_pair(SERVICE_ID, *asked, server));
+            .retain(|asked| !core.discovery().graph.are_pair(SERVICE_ID, *asked, server));
         !open.servers.is_empty()
     }
 
@@ -441,7 +441,7 @@ fn first_mismatch(core: &Core, servers: &[Guid]) -> Option<(Guid, String)> {
     servers.find_map(|server| {
         Some((
             *server,
-            core.discovery.graph.service_mismatch_of(server.prefix)?,
+            core.discovery().graph.service_mismatch_of(server.prefix)?,
         ))
     })
 }

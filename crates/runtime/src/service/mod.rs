@@ -103,7 +103,7 @@ impl Graph {
 
 impl Core {
     fn new_pair_id(&self) -> String {
-        let [a, b, c] = self.discovery.endpoints.next_key();
+        let [a, b, c] = self.discovery().endpoints.next_key();
         pair_id(self.prefix, [0, a, b, c])
     }
 }
@@ -214,14 +214,14 @@ mod tests {
         let client = at_client.create_service_client(service("two"), form);
         let client = client.expect("a client");
         let are_there = || client.server_count(&at_client) == 2;
-        assert!(at_client.wait_until(soon(&at_client), are_there));
+        assert!(at_client.driver.wait_until(soon(&at_client), are_there));
         let now = at_client.platform.wall_clock();
         let call = client
             .send(&at_client, &mut message(RIGHT), now)
             .expect("sent");
         for ((core, server), answer) in servers.iter().zip([WRONG, RIGHT]) {
             let mut request = None;
-            core.wait_until(soon(core), || {
+            core.driver.wait_until(soon(core), || {
                 request = server.take_request(core);
                 request.is_some()
             });
@@ -231,7 +231,7 @@ mod tests {
                 .expect("replied");
         }
         let mut reply = None;
-        at_client.wait_until(soon(&at_client), || {
+        at_client.driver.wait_until(soon(&at_client), || {
             reply = client.take_decoded_reply(&at_client, decode);
             reply.is_some()
         });
@@ -250,7 +250,7 @@ mod tests {
         let client = at_client.create_service_client(service("four"), form);
         let client = client.expect("a client");
         let is_there = || client.server_count(&at_client) == 1;
-        assert!(at_client.wait_until(soon(&at_client), is_there));
+        assert!(at_client.driver.wait_until(soon(&at_client), is_there));
         assert_eq!(client.unanswered_reason(&at_client), None);
         let announce = |vendor| {
             let data = ParticipantData {
@@ -258,7 +258,7 @@ mod tests {
                 ..ParticipantData::new(at_server.prefix)
             };
             let event = ParticipantEvent::ParticipantChanged(Arc::new(data));
-            at_client.discovery.graph.handle_participant_event(&event);
+            at_client.discovery().graph.handle_participant_event(&event);
         };
         for (vendor, is_doubtful) in [
             (VendorId::RTI, true),

@@ -106,7 +106,7 @@ impl Core {
             }
         };
         for endpoint in [requests.data.guid, replies.guid()] {
-            self.discovery
+            self.discovery()
                 .transports
                 .note_service_hash(endpoint, spec.type_hash);
         }
@@ -142,11 +142,11 @@ impl ServiceServer {
         core: &Core,
         mut decode: impl FnMut(ReceivedRequest) -> Result<T, E>,
     ) -> Option<T> {
-        core.discovery
+        core.discovery()
             .taking
             .take_decoded(&self.requests, |mut item| {
                 let client = item.meta.publisher;
-                let style = core.discovery.graph.correlation_style_of(client.prefix);
+                let style = core.discovery().graph.correlation_style_of(client.prefix);
                 let Some(header) = decode_request_header(style, &mut item) else {
                     return Err(UndecodableRequest::NoHeader);
                 };
@@ -171,7 +171,7 @@ impl ServiceServer {
     /// names the client's writer. `None`, counted as unanswerable, for a client whose
     /// identity is only in the request.
     pub fn request_by_name(&self, core: &Core, client: Guid, sequence: i64) -> Option<RequestId> {
-        if core.discovery.graph.correlation_style_of(client.prefix)
+        if core.discovery().graph.correlation_style_of(client.prefix)
             == CorrelationStyle::PayloadHeader
         {
             self.unanswerable.fetch_add(1, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl ServiceServer {
     /// has no known correlation style. It may not receive replies.
     fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
         if request.related().is_none()
-            && let Some(reason) = core.discovery.graph.service_mismatch_of(client.prefix)
+            && let Some(reason) = core.discovery().graph.service_mismatch_of(client.prefix)
             && !self.is_dialect_told.swap(true, Ordering::Relaxed)
         {
             let topic = &self.requests.data.topic;
@@ -266,7 +266,7 @@ impl ServiceServer {
             };
         }
         let is_clients = |reader: &&Guid| {
-            core.discovery
+            core.discovery()
                 .graph
                 .are_pair(CLIENT_ID, id.client, **reader)
         };
@@ -330,7 +330,11 @@ impl ServiceServer {
         let readers = self.replies.matched();
         let is_complete = |writer: &&Guid| {
             let mut readers = readers.iter();
-            readers.any(|reader| core.discovery.graph.are_pair(CLIENT_ID, **writer, *reader))
+            readers.any(|reader| {
+                core.discovery()
+                    .graph
+                    .are_pair(CLIENT_ID, **writer, *reader)
+            })
         };
         self.requests.matched().iter().filter(is_complete).count()
     }

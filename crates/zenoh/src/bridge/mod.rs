@@ -217,7 +217,7 @@ impl Shared {
         let mut last = begins_at;
         let mut next = begins_at;
         while !self.is_stopped() && !core.is_shut_down() {
-            core.drive_until(&network.queue, next, || {
+            core.driver().drive_until(&network.queue, next, || {
                 for _ in 0..TASKS_PER_TURN {
                     match network.queue.pop() {
                         Some(task) => task.run(),

@@ -27,7 +27,6 @@ const EXCEPTIONS: &[Exception] = &[
     Exception("launch", "Builder", 77, 20),
     Exception("rtps", "EndpointQos", 60, 22),
     Exception("runtime", "Config", 60, 25),
-    Exception("runtime", "Core", 109, 20),
     Exception("runtime", "ReaderEndpoint", 69, 25),
     Exception("shm", "ShmCounts", 60, 24),
 ];

@@ -323,7 +323,7 @@ impl EventLoop {
     fn poll_within_budget(&self, process: usize, core: &Core, state: &mut DriverState) {
         let before = received(core);
         take_steps();
-        core.poll_now(state);
+        core.driver().poll_now(state);
         let steps = take_steps();
         let datagrams = received(core) - before;
         let bound = STEPS_PER_DATAGRAM_MAX * (datagrams + 1);

@@ -512,7 +512,8 @@ impl ContextPair {
         let end = self.network().now + millis * 1_000_000;
         loop {
             let (core, state) = (&self.cores[TALKER], &mut self.states[TALKER]);
-            while core.poll_now(state) > 0 || core.next_deadline() <= core.platform.now() {}
+            while core.driver().poll_now(state) > 0 || core.next_deadline() <= core.platform.now() {
+            }
             let mut network = self.network.lock().unwrap();
             let next = core.next_deadline().as_nanos();
             let next = next.min(network.next_arrival().unwrap_or(u64::MAX));
@@ -534,7 +535,7 @@ impl ContextPair {
         let mut taken = Vec::new();
         for _ in 0..100 {
             let (core, state) = (&self.cores[LISTENER], &mut self.states[LISTENER]);
-            core.poll(state, queue, core.platform.now());
+            core.driver().poll(state, queue, core.platform.now());
             while queue.pop().is_some() {
                 reader.slot.begin_take();
                 taken.extend(self.taken(reader));
@@ -552,7 +553,7 @@ impl ContextPair {
             for (core, state) in self.cores.iter().zip(&mut self.states) {
                 let mut turns = 0;
                 let now = core.platform.now();
-                while core.poll_now(state) > 0 || core.next_deadline() <= now {
+                while core.driver().poll_now(state) > 0 || core.next_deadline() <= now {
                     turns += 1;
                     assert!(turns < 10_000, "woken again and again at one instant");
                 }

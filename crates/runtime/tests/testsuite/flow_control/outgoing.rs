@@ -274,7 +274,7 @@ fn a_message_leaves_the_process_after_the_callbacks_that_it_made_ready() {
     let task = Arc::new(Callback);
     let queue = queue_of(&local.slot, &task);
     let talker = pair.talker();
-    let spinning = talker.begin_spin(&queue);
+    let spinning = talker.driver().begin_spin(&queue);
     let sent = || pair.network().sent.len();
     let before = sent();
     let source = talker.platform.wall_clock();
@@ -284,7 +284,7 @@ fn a_message_leaves_the_process_after_the_callbacks_that_it_made_ready() {
     assert_eq!(sent(), before, "its callback goes first");
     assert!(queue.pop().is_some());
     assert!(talker.taking().take(&local).is_some());
-    assert!(!talker.end_round(&queue));
+    assert!(!talker.driver().end_round(&queue));
     assert!(sent() > before);
     drop(spinning);
     pair.run_ms(10);
@@ -310,7 +310,7 @@ fn an_asynchronous_message_is_handed_to_its_controller_before_the_callbacks() {
     let task = Arc::new(Callback);
     let queue = queue_of(&local.slot, &task);
     let talker = pair.talker();
-    let _spinning = talker.begin_spin(&queue);
+    let _spinning = talker.driver().begin_spin(&queue);
     let source = talker.platform.wall_clock();
     let mut value = Value(Arc::new(Mark(7)));
     talker.publish(&writer, &mut value, source).unwrap();

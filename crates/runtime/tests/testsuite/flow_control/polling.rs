@@ -23,7 +23,7 @@ fn a_message_that_arrives_while_busy_polling_restores_the_span() {
     let sleeps = || pair.network().sleeps.unwrap();
     let drive = || {
         let until = pair.listener().platform.now() + Duration::from_millis(2);
-        pair.listener().drive(&queue, until);
+        pair.listener().driver().drive(&queue, until);
     };
     let drive_until_taken = |mark| {
         // A due timeout ends a poll, too.
@@ -59,7 +59,7 @@ fn a_poll_reports_whether_it_slept() {
     let mut state = DriverState::default();
     let until = pair.listener().platform.now() + Duration::from_millis(2);
     let mut poll = || {
-        let (slept, _) = pair.listener().poll(&mut state, &queue, until);
+        let (slept, _) = pair.listener().driver().poll(&mut state, &queue, until);
         (slept, pair.network().sleeps)
     };
     pair.publish(&writer, message(10, 1));
@@ -86,6 +86,7 @@ fn sockets_are_checked_once_a_millisecond_beside_other_work() {
     for _ in 0..400 {
         pair.network().now += 250_000;
         pair.listener()
+            .driver()
             .poll(&mut state, &queue, Instant::FAR_FUTURE);
     }
     let checks = pair.network().checks - before;

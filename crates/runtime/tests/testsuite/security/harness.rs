@@ -292,7 +292,7 @@ impl SecuredContexts {
                 let Some(core) = core else { continue };
                 let mut turns = 0;
                 let now = core.platform.now();
-                while core.poll_now(state) > 0 || core.next_deadline() <= now {
+                while core.driver().poll_now(state) > 0 || core.next_deadline() <= now {
                     turns += 1;
                     assert!(turns < 10_000, "woken again and again at one instant");
                 }
