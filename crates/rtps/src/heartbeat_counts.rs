@@ -20,10 +20,14 @@ use crate::time::{Duration, Instant};
 /// A count that does not grow is a repeat, unless its sender was silent this long:
 /// then it may count from zero.
 const COUNT_MEMORY: Duration = Duration::from_millis(500);
-/// A reset is confirmed after this many lower counts or ranges ...
-const LOWER_COUNTS_MIN: u32 = 3;
-/// ... over this time, which exceeds the delay of datagrams.
-const OBSERVATION_TIME: Duration = Duration::from_millis(1_200);
+/// This many heartbeats prove something of their writer ...
+const HEARTBEATS_MIN: u32 = 3;
+/// ... over a time in which a pause between two of them counts at most so long: a process
+/// that was stopped receives all that came meanwhile at once, as it continues.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// The time over which heartbeats prove a restart, or anything else that late ones may
+/// seem to: it exceeds the delay of datagrams.
+pub(crate) const LATE_MAX: Duration = Duration::from_millis(1_200);
 /// The period of probes meanwhile.
 const PROBE_PERIOD: Duration = Duration::from_millis(200);
 /// The largest step of a count that is believed at once. A forged count blocks the
@@ -49,6 +53,8 @@ pub(crate) fn is_count_jump(last: Option<u32>, count: u32) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeartbeatCounts {
     last: Option<u32>,
+    /// The highest count that was believed.
+    highest: u32,
     at: Instant,
     suspected: Option<SuspectedReset>,
     leap: CountLeap,
@@ -125,13 +131,45 @@ impl CountLeap {
     }
 }
 
-/// The suspicion of a reset: a lower count or range.
+/// Heartbeats of a writer that agree about something: how many, and over what time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observation {
+    heartbeats: u32,
+    time: Duration,
+    last_at: Instant,
+}
+
+impl Observation {
+    /// That of a first heartbeat.
+    pub fn begin(now: Instant) -> Self {
+        Self {
+            heartbeats: 1,
+            time: Duration::ZERO,
+            last_at: now,
+        }
+    }
+
+    /// Notes a further one.
+    pub fn note(&mut self, now: Instant) {
+        let pause = now.since(self.last_at).min(PAUSE_MAX);
+        let nanos = self.time.as_nanos().saturating_add(pause.as_nanos());
+        self.heartbeats = self.heartbeats.saturating_add(1);
+        self.time = Duration::from_nanos(nanos);
+        self.last_at = now;
+    }
+
+    /// Whether they are enough, over at least this time.
+    pub fn proves_over(&self, time: Duration) -> bool {
+        self.heartbeats >= HEARTBEATS_MIN && self.time >= time
+    }
+}
+
+/// The suspicion of a reset: lower counts or ranges.
 #[derive(Clone, Copy, Debug)]
 struct SuspectedReset {
     /// The highest count before.
     highest: u32,
-    since: Instant,
-    lower_counts: u32,
+    lower: Observation,
     probe_at: Instant,
     /// It began with a lower count, not only with a lower range.
     counts_went_back: bool,
@@ -152,24 +190,23 @@ impl HeartbeatCounts {
         if went_back.is_some() && now.since(self.at) < COUNT_MEMORY {
             return false;
         }
-        if (went_back.is_some() || has_less) && self.suspected.is_none() {
-            self.suspected = Some(SuspectedReset {
-                highest: self.last.unwrap_or(count),
-                since: now,
-                lower_counts: 0,
-                probe_at: now,
-                counts_went_back: went_back.is_some(),
-            });
+        match &mut self.suspected {
+            Some(suspected) if is_above(suspected.highest) && !has_less => self.suspected = None,
+            Some(suspected) => suspected.lower.note(now),
+            None if went_back.is_some() || has_less => {
+                self.suspected = Some(SuspectedReset {
+                    highest: self.last.unwrap_or(count),
+                    lower: Observation::begin(now),
+                    probe_at: now,
+                    counts_went_back: went_back.is_some(),
+                });
+            }
+            None => {}
         }
-        self.suspected = match self.suspected {
-            Some(suspected) if is_above(suspected.highest) && !has_less => None,
-            Some(suspected) => Some(SuspectedReset {
-                lower_counts: suspected.lower_counts.saturating_add(1),
-                ..suspected
-            }),
-            None => None,
-        };
         self.leap.note(self.last, count);
+        if self.last.is_none() || is_above(self.highest) {
+            self.highest = count;
+        }
         self.last = Some(count);
         self.at = now;
         true
@@ -186,9 +223,15 @@ impl HeartbeatCounts {
             .is_some_and(|suspected| suspected.counts_went_back)
     }
 
+    /// Whether the last heartbeat may be a late one: a higher count came before.
+    pub fn may_be_late(&self) -> bool {
+        self.last.is_some_and(|last| last != self.highest)
+    }
+
     /// Ends a suspicion, after the state of the writer was reset.
     pub fn forget_suspicion(&mut self) {
         self.suspected = None;
+        self.highest = self.last.unwrap_or(self.highest);
     }
 
     /// When to probe the writer; far future without a suspicion.
@@ -204,11 +247,11 @@ impl HeartbeatCounts {
         }
     }
 
-    /// Whether the writer has certainly restarted.
-    pub fn is_reset(&self, now: Instant) -> bool {
-        self.suspected.is_some_and(|d| {
-            d.lower_counts >= LOWER_COUNTS_MIN && now.since(d.since) >= OBSERVATION_TIME
-        })
+    /// Whether the heartbeats so far are certainly those of a writer that has restarted,
+    /// and not late ones.
+    pub fn is_reset(&self) -> bool {
+        let lower = self.suspected.map(|suspected| suspected.lower);
+        lower.is_some_and(|lower| lower.proves_over(LATE_MAX))
     }
 }
 
@@ -266,7 +309,7 @@ mod tests {
         }
         assert_eq!(counts.probe_at(), Instant::FAR_FUTURE);
         counts.accept(at(3_400), 58, false);
-        assert!(!counts.is_reset(at(3_400)));
+        assert!(!counts.is_reset());
     }
 
     #[test]
@@ -278,7 +321,7 @@ mod tests {
             assert!(counts.accept(at(ms), count, false));
         }
         counts.accept(at(1_900), 6, false);
-        assert!(counts.is_reset(at(1_900)));
+        assert!(counts.is_reset());
     }
 
     /// Found by the simulator (seed 8124): the forged count was only five above the last.
@@ -309,36 +352,45 @@ mod tests {
     fn a_writer_that_keeps_counting_lower_has_restarted() {
         let mut counts = HeartbeatCounts::default();
         counts.accept(at(0), 70, false);
-        for (ms, count) in [(700, 1), (900, 2), (1_100, 3), (1_300, 4)] {
+        for (ms, count) in [(700, 1), (900, 2), (1_100, 3), (1_400, 4)] {
             assert!(counts.accept(at(ms), count, false));
-            assert!(!counts.is_reset(at(ms)), "{ms}");
+            assert!(!counts.is_reset(), "{ms}");
         }
-        assert!(counts.accept(at(1_950), 5, false));
-        assert!(counts.is_reset(at(1_950)));
+        assert!(counts.accept(at(1_900), 5, false));
+        assert!(counts.is_reset());
     }
 
-    /// Three lower counts and 1.2 s since the first of them are needed, and enough.
+    /// Three lower counts and 1.2 s since the first of them are needed, and enough. Of a
+    /// longer pause half a second counts.
     #[test]
     fn a_reset_is_certain_after_three_lower_counts_and_a_while() {
-        let mut counts = HeartbeatCounts::default();
-        counts.accept(at(0), 70, false);
-        counts.accept(at(700), 1, false);
-        counts.accept(at(900), 2, false);
-        assert!(!counts.is_reset(at(5_000)), "two counts");
-        counts.accept(at(1_100), 3, false);
-        assert!(!counts.is_reset(at(1_899)), "too soon");
-        assert!(counts.is_reset(at(1_900)));
+        let last_of = |heartbeats: &[(u64, u32)]| {
+            let mut counts = HeartbeatCounts::default();
+            counts.accept(at(0), 70, false);
+            for (ms, count) in heartbeats {
+                assert!(!counts.is_reset(), "before {ms}");
+                assert!(counts.accept(at(*ms), *count, false));
+            }
+            counts.is_reset()
+        };
+        assert!(!last_of(&[(700, 1), (1_200, 2), (1_700, 3), (1_899, 4)]));
+        assert!(last_of(&[(700, 1), (1_200, 2), (1_700, 3), (1_900, 4)]));
+        assert!(!last_of(&[(700, 1), (5_000, 2)]), "two counts");
+        // A process that was stopped for three seconds reads at once what came meanwhile.
+        let stopped = [(700, 1), (900, 2), (3_900, 3), (3_901, 4), (4_300, 5)];
+        assert!(!last_of(&stopped));
     }
 
     #[test]
     fn a_writer_that_keeps_naming_less_has_restarted_whatever_its_counts() {
         let mut counts = HeartbeatCounts::default();
         counts.accept(at(0), 7, false);
-        for (ms, count) in [(100, 20), (400, 21), (1_400, 22)] {
+        for (ms, count) in [(100, 20), (400, 21), (900, 22), (1_300, 23)] {
+            assert!(!counts.is_reset(), "{ms}");
             assert!(counts.accept(at(ms), count, true));
         }
-        assert!(counts.is_reset(at(1_400)));
-        counts.accept(at(1_500), 23, false);
-        assert!(!counts.is_reset(at(1_500)));
+        assert!(counts.is_reset());
+        counts.accept(at(1_500), 24, false);
+        assert!(!counts.is_reset());
     }
 }

@@ -607,10 +607,10 @@ impl Reader {
             proxy.note_group_sequence(heartbeat.last, group.current);
         }
         proxy.schedule_acknack(now, heartbeat.is_final, &self.config.nack);
-        if proxy.heartbeat_counts.is_reset(now) && !self.config.rereads_history {
+        if proxy.heartbeat_counts.is_reset() && !self.config.rereads_history {
             // Its numbers agree, so a count was forged.
             proxy.heartbeat_counts.forget_suspicion();
-        } else if proxy.heartbeat_counts.is_reset(now) {
+        } else if proxy.heartbeat_counts.is_reset() {
             let event = ReaderEvent::WriterReset { writer: guid };
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);

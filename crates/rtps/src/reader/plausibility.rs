@@ -20,7 +20,7 @@
 
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
-use crate::heartbeat_counts::HeartbeatCounts;
+use crate::heartbeat_counts::{HeartbeatCounts, LATE_MAX, Observation};
 use crate::late_samples::LateSamples;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
@@ -28,9 +28,7 @@ use crate::wire::Heartbeat;
 
 /// The largest jump of sequence numbers that is believed at once.
 pub(super) const JUMP_MAX: i64 = 1 << 16;
-/// Resynchronisation needs this many contradicting HEARTBEATs ...
-const CONTRADICTIONS_MIN: u32 = 3;
-/// ... over this time, in which delayed ones have arrived.
+/// Resynchronisation needs contradicting HEARTBEATs over this time, or over [`LATE_MAX`].
 const OBSERVATION_TIME: Duration = Duration::from_millis(400);
 /// When a contradiction or a skip requests a HEARTBEAT, unless one came by itself.
 const PROBE_DELAY: Duration = Duration::from_millis(20);
@@ -69,8 +67,7 @@ struct Jump {
 struct Contradiction {
     /// The believed last number when it began.
     believed: i64,
-    since: Instant,
-    seen: u32,
+    seen: Observation,
 }
 
 /// A limit of acknowledgement.
@@ -227,6 +224,8 @@ impl WriterProxy {
     ) -> bool {
         let believed = self.believed();
         let skips = first_grows && first > self.first_missing();
+        let named = self.sent_through;
+        let has_lower_count = self.heartbeat_counts.may_be_late();
         let plausibility = &mut self.plausibility;
         let names_earlier = first_grows && first < plausibility.first;
         plausibility.first = plausibility.first.max(first);
@@ -244,8 +243,7 @@ impl WriterProxy {
             None if last < believed || names_earlier => {
                 plausibility.contradiction = Some(Contradiction {
                     believed,
-                    since: now,
-                    seen: 1,
+                    seen: Observation::begin(now),
                 });
                 plausibility.probe_no_later(now.after(PROBE_DELAY));
             }
@@ -254,8 +252,17 @@ impl WriterProxy {
                 plausibility.contradiction = None;
             }
             Some(open) => {
-                open.seen = open.seen.saturating_add(1);
-                if open.seen >= CONTRADICTIONS_MIN && now.since(open.since) >= OBSERVATION_TIME {
+                open.seen.note(now);
+                // A late one has a lower count than the HEARTBEAT that named the believed
+                // number, if one did. Samples of users may come ahead by shared memory.
+                // A built-in topic only reads its history again, or has restarted.
+                let may_be_late = !first_grows && (has_lower_count || open.believed > named);
+                let time = if may_be_late {
+                    LATE_MAX
+                } else {
+                    OBSERVATION_TIME
+                };
+                if open.seen.proves_over(time) {
                     return true;
                 }
                 plausibility.probe_no_later(now.after(PROBE_PERIOD));

@@ -268,3 +268,10 @@ fn large_best_effort_messages_may_be_incomplete_for_long_88002030() {
 fn a_reader_that_matches_during_a_blocked_write_gets_it_610000212() {
     assert_sound(&Graphs, 610_000_212, &Options::default());
 }
+
+/// A cut network let the acknowledgement of two samples through after 0.9 s. The rule
+/// counted the silence from the samples, which the writer cannot know.
+#[test]
+fn an_acknowledgement_that_comes_late_is_progress_1001018032() {
+    assert_sound(&Graphs, 1_001_018_032, &Options::default());
+}

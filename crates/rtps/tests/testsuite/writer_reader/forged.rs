@@ -378,6 +378,52 @@ fn heartbeats_after_an_answered_reader_has_left_contradict_nothing() {
     assert_eq!(pair.numbers(second), [6, 7, 8, 9, 10]);
 }
 
+/// Found by the simulator (seed 1001015710): a network held messages back until their
+/// writer was gone, and the reader took the heartbeats among them for contradictions.
+#[test]
+fn late_heartbeats_of_a_writer_that_is_gone_repeat_no_sample() {
+    // When they come, in milliseconds after the writer's end.
+    let late: &[&[i64]] = &[
+        &[600, 700, 800, 900, 1_000, 1_100, 1_200, 1_300],
+        &[600, 1_600, 1_601, 1_602],
+        &[2_000, 2_001, 2_002, 2_450, 2_900],
+        // The reader's process was stopped meanwhile.
+        &[600, 4_000, 4_001, 4_002, 4_400],
+    ];
+    let cases = late
+        .iter()
+        .flat_map(|times| (0..3).map(move |case| (times, case)));
+    for (times, case) in cases {
+        for qos in [reliable(), transient_local(100)] {
+            let mut flow = Flow::new(qos.clone(), qos);
+            flow.pair.net.drop_next(usize::MAX, |_| true);
+            let next = flow.next();
+            let mut count = 10;
+            if case > 0 {
+                // Samples came by shared memory, and no heartbeat that names them ...
+                count = 1_000;
+                (next..next + 5).for_each(|number| flow.data(number));
+            }
+            if case > 1 {
+                // ... or only one. The late ones seem to prove that its count was forged.
+                flow.heartbeat(1, next + 4, 1_100);
+            }
+            let taken = flow.pair.numbers(flow.r).len();
+            let mut ran = 0;
+            for at in *times {
+                flow.pair.run_ms(at - ran);
+                ran = *at;
+                count += 1;
+                flow.heartbeat(1, 15, count);
+            }
+            flow.data(16);
+            let reader = &flow.pair.readers[flow.r.0].machine;
+            assert_eq!(reader.stats().resynchronised, 0, "{times:?} {case}");
+            assert_eq!(flow.pair.numbers(flow.r).len(), taken, "{times:?} {case}");
+        }
+    }
+}
+
 #[test]
 fn forged_heartbeats_that_begin_anew_are_undone_without_a_repeated_sample() {
     let mut flow = Flow::new(transient_local(2_000), transient_local(2_000));

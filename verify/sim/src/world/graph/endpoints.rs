@@ -196,6 +196,7 @@ impl GraphWorld {
             created_at: now,
             stalled: Default::default(),
             resumed: Default::default(),
+            unacknowledged: Default::default(),
             written: 0,
             bytes,
             peers: Default::default(),

@@ -1,10 +1,10 @@
 //! I22, silence: whenever a matched reliable flow makes no progress for 2 s although
 //! samples are outstanding, an event has said so.
 //!
-//! The oracle knows what was written and taken, so it allows for the longest time that a
-//! datagram is in flight. Everything that the reader acknowledged is delivered: a
-//! KEEP_LAST reader may drop it, and a slow application leaves it in a KEEP_ALL queue
-//! (seeds 5537, 7632). The writer reports the reader
+//! The oracle knows what was written, taken and acknowledged, so it allows for the longest
+//! time that a datagram is in flight. Everything that the reader acknowledged is
+//! delivered: a KEEP_LAST reader may drop it, and a slow application leaves it in a
+//! KEEP_ALL queue (seeds 5537, 7632). The writer reports the reader
 //! (`EndpointEvent::ReaderStalled`), and when it goes on. A KEEP_LAST writer may replace
 //! everything before it arrives. The reader acknowledges that it will not come, so the
 //! writer sees progress, and the reader reports the loss.
@@ -25,8 +25,8 @@ const CHECK_PERIOD: u64 = 100 * MILLI;
 /// How long a flow may make no progress without a word.
 const SILENCE_MAX: u64 = 2_000 * MILLI;
 
-/// How much later the writer knows of the last progress, beside the time in flight:
-/// its last sample is acknowledged when a heartbeat asks for it.
+/// How much later the writer looks for progress, beside the time in flight: the last
+/// sample is acknowledged when a heartbeat asks for it.
 const ACK_DELAY: u64 = 500 * MILLI;
 
 impl GraphWorld {
@@ -60,7 +60,10 @@ impl GraphWorld {
 
     fn check_silence(&self, now: u64) -> Vec<String> {
         let allowed = SILENCE_MAX + ACK_DELAY + self.plan.in_flight_max();
-        let model = self.model.lock();
+        let mut model = self.model.lock();
+        for writer in model.writers.iter_mut().filter(|writer| !writer.gone) {
+            writer.note_acknowledged(now);
+        }
         let mut wrong = Vec::new();
         for (w, writer) in model.living_writers() {
             for (r, reader) in model.living_readers() {
@@ -106,7 +109,11 @@ fn no_progress_since(writer: &WriterRecord, reader: &ReaderRecord) -> Option<u64
     let mut missing = writer.times.get(usize::try_from(last).ok()?..)?.iter();
     let first_missing = missing.find(|at| **at >= theirs.at)?;
     let progress = reader.progress.get(&own.guid).copied().unwrap_or(0);
+    // Only acknowledgements tell the writer of progress (RTPS 2.5 §8.4.7.5): one that a
+    // network held up begins its time anew.
+    let told = writer.unacknowledged.get(&other.guid);
+    let told = told.map_or(0, |(_, at)| *at);
     // It acknowledges again: what is missing follows.
     let resumed = writer.resumed.get(&other.guid).copied().unwrap_or(0);
-    Some((*first_missing).max(progress).max(resumed))
+    Some((*first_missing).max(progress).max(told).max(resumed))
 }

@@ -113,6 +113,8 @@ pub struct WriterRecord {
     pub stalled: BTreeSet<Guid>,
     /// When each was last reported to go on.
     pub resumed: BTreeMap<Guid, u64>,
+    /// The first number that each matched reader has not acknowledged to it, and since when.
+    pub unacknowledged: BTreeMap<Guid, (i64, u64)>,
     /// Messages accepted by the engine.
     pub written: u64,
     /// Bytes of each message.
@@ -179,6 +181,21 @@ impl TakenSamples {
         let (at, count) = self.at;
         self.at = (now, if at == now { count + 1 } else { 1 });
         self.at_once_max = self.at_once_max.max(self.at.1);
+    }
+}
+
+impl WriterRecord {
+    /// Notes what its matched readers have acknowledged by now.
+    pub fn note_acknowledged(&mut self, now: u64) {
+        for (reader, _) in matched(&self.peers) {
+            let Some(first) = self.endpoint.first_unacknowledged(*reader) else {
+                continue;
+            };
+            let known = self.unacknowledged.entry(*reader).or_default();
+            if known.0 != first.0 {
+                *known = (first.0, now);
+            }
+        }
     }
 }
 
