@@ -396,7 +396,12 @@ impl RemoteParticipants {
                 local.spdp.write_announcement(to, Some(prefix), None, out);
                 continue;
             }
-            let question = local.builtin.sedp.question(&probe.data, probe.asked);
+            let mut question = local.builtin.sedp.question(&probe.data, probe.asked);
+            if self.peers.contains(prefix) {
+                // It may use another address of ours, which it reaches no more. So its
+                // answer is to come here.
+                question = path_question(question, false);
+            }
             if probe.kind == ParticipantProbe::WithAnnouncement {
                 local.stats.announcements_sent.tally();
                 local

@@ -9,6 +9,9 @@
 //!   with the liveliness flag, which no other one there has. The peer answers with a
 //!   final one to where the question came from, whatever path it uses itself. Other
 //!   stacks answer with an ACKNACK, so any of their datagrams counts as an answer.
+//! - A participant that announces itself from an address that it has not proven is asked
+//!   in the same way. Otherwise its answer would go to the address in use, which may carry
+//!   nothing any more.
 //! - Other datagrams of an address delay the first question, unless the address in use
 //!   does not answer. They do not prove that it receives, so only answers count once it
 //!   is asked, and before traffic moves there. Announcements by multicast and questions

@@ -7,6 +7,7 @@
 //! retransmissions (`writer/retransmission_credit.rs`).
 
 use super::Writer;
+use super::ack_withdrawal::WithdrawalStatus;
 use super::event::{Events, WriterEvent};
 use super::matched_readers::MatchedReaders;
 use super::pending_sends::PendingSends;
@@ -32,6 +33,10 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
+        let claimed = acknack.state.base().0;
+        if claimed <= end {
+            reader.note_ack_base(claimed);
+        }
         if reader.counts.is_acknack_unconfirmed(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {
@@ -60,6 +65,10 @@ impl Writer {
             if is_of_reset_reader(reader, now, observed, timers, events) {
                 return;
             }
+        }
+        if reader.observe_withdrawal(now, claimed) == WithdrawalStatus::Ask {
+            reader.heartbeat_due = true;
+            self.transmission.pending.any = true;
         }
         let is_first = reader.counts.note_acknack(acknack);
         let destination = reader.destination;
@@ -165,7 +174,7 @@ impl Writer {
         let noted = if let Some(change) = relevant {
             let mut set = nack.state;
             // All of an acknowledged sample was proved already.
-            let more = if nack.sequence.0 < reader.acked {
+            let more = if reader.is_earned(nack.sequence.0) {
                 0
             } else {
                 reader.requests.note_proved_fragments(nack.sequence, &set)
@@ -177,7 +186,13 @@ impl Writer {
                 let bytes = usize::from(change.fragment_size)
                     .saturating_mul(usize::try_from(more).unwrap_or(0));
                 let bytes = bytes.min(change.payload.len());
-                reader.proof.note_fragments(bytes);
+                let own = reader.proof.note_fragments(bytes);
+                // Of a sample that was acknowledged before, only what was sent since.
+                let bytes = if nack.sequence.0 < reader.acked {
+                    own
+                } else {
+                    bytes
+                };
                 destination.credit.earn(bytes, self.cache.sample_bytes_mean);
                 let crossing = destination.round_trip.crossing_time(suppression);
                 if crossing > suppression {

@@ -23,6 +23,7 @@ mod ack_answer;
 mod ack_plausibility;
 mod ack_progress;
 mod ack_requests;
+mod ack_withdrawal;
 mod acknack;
 mod acknack_counts;
 mod batch;

@@ -4,12 +4,14 @@
 //! What a reader requests again is in [`super::requested_changes`], the counts of its
 //! ACKNACKs and NACK_FRAGs in [`super::acknack_counts`].
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use bytes::Bytes;
 
 use super::ack_answer::AckAnswer;
 use super::ack_progress::AckProgress;
+use super::ack_withdrawal::{AckWithdrawal, WithdrawalStatus};
 use super::acknack_counts::AckNackCounts;
 use super::config::{HeartbeatConfig, PayloadForm, ReaderProxyConfig};
 use super::heartbeat_schedule::HeartbeatSchedule;
@@ -24,6 +26,7 @@ use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::interval::NumberRun;
 use crate::locator::Route;
 use crate::retransmission_window::RetransmissionWindow;
+use crate::time::Instant;
 
 /// Heartbeats without an answer, finally every 200 ms, until a reader that never
 /// answered is sent the true last number.
@@ -64,6 +67,8 @@ pub(super) struct ReaderProxy {
     pub wants_set_ends: bool,
     /// Suspected reset: it requests acknowledged samples.
     pub reset_detector: Option<ReaderResetDetector>,
+    /// It withdraws acknowledgements, most often not.
+    withdrawal: Option<Box<AckWithdrawal>>,
     /// The counts of its ACKNACKs and NACK_FRAGs.
     pub counts: AckNackCounts,
     /// When its ACKNACKs are answered.
@@ -91,6 +96,7 @@ impl ReaderProxy {
             starts_at_match: true,
             wants_set_ends: config.qos.presentation.holds_samples(),
             reset_detector: None,
+            withdrawal: None,
             counts: AckNackCounts::default(),
             ack_answer: AckAnswer::NONE,
             progress: AckProgress::NEW,
@@ -121,6 +127,38 @@ impl ReaderProxy {
     /// Whether it has unacknowledged changes.
     pub fn has_unacked(&self, shared: i64) -> bool {
         self.reliable && self.acked <= self.last_relevant(shared)
+    }
+
+    /// Notes the base of any of its ACKNACKs, before the count is judged.
+    pub fn note_ack_base(&mut self, base: i64) {
+        if let Some(withdrawal) = &mut self.withdrawal {
+            withdrawal.note_base(base, self.acked);
+            if withdrawal.is_idle() {
+                self.withdrawal = None;
+            }
+        }
+    }
+
+    /// Evaluates whether an ACKNACK that counts withdraws acknowledgements.
+    pub fn observe_withdrawal(&mut self, now: Instant, base: i64) -> WithdrawalStatus {
+        let base = base.max(self.start);
+        if base >= self.acked && self.withdrawal.is_none() {
+            return WithdrawalStatus::None;
+        }
+        let withdrawal = self.withdrawal.get_or_insert_default();
+        let status = withdrawal.observe(now, base, self.acked);
+        if status == WithdrawalStatus::Believed {
+            self.proof.note_withdrawn();
+        }
+        status
+    }
+
+    /// Whether this number was acknowledged, so that it earns no credit.
+    pub fn is_earned(&self, number: i64) -> bool {
+        match &self.withdrawal {
+            Some(withdrawal) => withdrawal.is_earned(number, self.acked),
+            None => number < self.acked,
+        }
     }
 
     /// Whether this number is unacknowledged.
@@ -233,6 +271,17 @@ impl Destination {
         sizes: ChangeSizes<'_>,
         fragment_bytes: usize,
     ) {
+        let acked = reader.acked;
+        let withdrawal = reader.withdrawal.as_mut();
+        if let Some(run) = withdrawal.and_then(|it| it.take_earned(base, acked)) {
+            let of_fragments = reader
+                .requests
+                .take_proved_fragments(run.last.saturating_add(1))
+                .saturating_mul(fragment_bytes);
+            let bytes = sizes.of_run(run).saturating_sub(of_fragments);
+            let (again, _) = reader.proof.note_acked(bytes, 0);
+            self.credit.earn(again, sizes.mean);
+        }
         if base <= reader.acked && ahead == 0 {
             // Credit earned beyond the base is kept.
             return;

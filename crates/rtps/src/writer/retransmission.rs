@@ -57,6 +57,9 @@ impl MatchedReaders {
         if left == 0 && !reader.requests.continues_first_transmission() {
             let again = destination.credit.next_at(now);
             burst.stats.requests_limited.tally();
+            // The next probe begins with the lowest request: when that is acknowledged,
+            // all above it earn credit.
+            reader.requests.round_served_below = SequenceNumber::FIRST;
             reader.schedule_retransmission(again, timers);
             return true;
         }

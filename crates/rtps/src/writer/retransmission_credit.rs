@@ -61,6 +61,8 @@ pub(super) struct RetransmissionCredit {
     probe_at: Instant,
     probed_at: Instant,
     probe_pause: Duration,
+    /// What the last probe has not sent yet: a flow controller sends it in parts.
+    probe_left: usize,
     /// Changes below were acknowledged by some reader of the destination.
     proved_below: i64,
 }
@@ -75,6 +77,7 @@ impl RetransmissionCredit {
             probe_at: Instant::ZERO,
             probed_at: Instant::ZERO,
             probe_pause: PROBE_PAUSE_MIN,
+            probe_left: 0,
             proved_below: 0,
         }
     }
@@ -98,9 +101,11 @@ impl RetransmissionCredit {
         self.credit() > 0
     }
 
-    /// The bytes that may be retransmitted at `now`: the credit, or a probe, or none.
+    /// The bytes that may be retransmitted at `now`: the credit, or a probe or what is
+    /// left of it, or none.
     pub fn available(&self, now: Instant) -> usize {
         match self.credit() {
+            0 if self.probe_left > 0 => self.probe_left,
             0 if self.next_probe() <= now => PROBE_BYTES,
             credit => credit,
         }
@@ -133,9 +138,14 @@ impl RetransmissionCredit {
         if self.has_credit() {
             return;
         }
+        if self.probe_left > 0 {
+            self.probe_left = self.probe_left.saturating_sub(bytes);
+            return;
+        }
         self.probe_at = now.after(self.probe_pause);
         self.probe_pause = self.probe_pause.times(2).min(PROBE_PAUSE_MAX);
         if is_probe {
+            self.probe_left = PROBE_BYTES.saturating_sub(bytes);
             self.probed_at = now;
             self.window.note_probe(now);
         }
@@ -155,6 +165,7 @@ impl RetransmissionCredit {
         self.earned = self.earned.saturating_add(more).min(max);
         if self.debt == 0 {
             // As much as was sent in vain arrived.
+            self.probe_left = 0;
             self.probe_at = Instant::ZERO;
             self.probe_pause = PROBE_PAUSE_MIN;
         }
@@ -262,9 +273,12 @@ impl RetransmissionProof {
         self.unproved = self.unproved.saturating_add(bytes);
     }
 
-    /// Notes fragments that earned credit by themselves.
-    pub fn note_fragments(&mut self, bytes: usize) {
-        self.unproved = self.unproved.saturating_sub(bytes);
+    /// Notes fragments that earned credit by themselves. Returns the bytes of them that
+    /// were sent to this reader alone.
+    pub fn note_fragments(&mut self, bytes: usize) -> usize {
+        let own = bytes.min(self.unproved);
+        self.unproved = self.unproved.saturating_sub(own);
+        own
     }
 
     /// Notes the numbers that an ACKNACK requests. Returns the bytes that it acknowledges
@@ -275,6 +289,13 @@ impl RetransmissionProof {
         let last = last.min(end.saturating_sub(1));
         self.requested_through = self.requested_through.max(last);
         ahead
+    }
+
+    /// Notes that the reader lost what it had acknowledged. What it receives now may earn
+    /// once more.
+    pub fn note_withdrawn(&mut self) {
+        self.ahead = 0;
+        self.requested_through = 0;
     }
 
     /// Whether an acknowledgement can earn something, or has earned it before.

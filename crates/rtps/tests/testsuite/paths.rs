@@ -625,6 +625,30 @@ fn an_additional_address_is_known_although_the_former_one_has_died() {
     assert!(took < millis(1_800), "{took:?}");
 }
 
+/// Found by the simulator (seed 1001008496): a host heard its peer on a network on which
+/// nothing of its own arrived. It used that one, also for the answers to the questions that
+/// its new address got. So the address was not believed, and the lease ended.
+#[test]
+fn an_additional_address_is_known_although_the_former_one_fails_in_one_direction() {
+    for phase in [0, 50, 150, 400] {
+        let mut net = Internet::of(&[&[1, 2], &[1]]);
+        net.run_for(millis(1_000));
+        net.mute.insert((1, 1));
+        // The other host waits for acknowledgements, and so is not silent.
+        for number in 2..12 {
+            let writer = EntityId::new([0, 0, number], EntityId::KIND_WRITER_NO_KEY);
+            let guid = prefix(0).with(writer);
+            let data = EndpointData::new(guid, "rt/b", "T", EndpointQos::default());
+            net.hosts[0].machine.add_writer(net.now, data);
+            net.run_for(millis(100));
+        }
+        net.run_for(millis(phase));
+        net.set_links(1, &[1, 2], &[]);
+        let took = net.time_until(|net| net.both_use(2));
+        assert!(took < millis(1_800), "{phase}: {took:?}");
+    }
+}
+
 /// An address without user traffic is asked every two seconds. The first match must not
 /// wait for the next question.
 #[test]

@@ -188,6 +188,78 @@ fn forged_fragment_requests_amplify_at_most_three_times() {
     );
 }
 
+/// A reader that has everything contradicts each claim that it has nothing. So what a forger
+/// lets it request, and acknowledges in its name, earns nothing again.
+#[test]
+fn forged_withdrawals_earn_nothing_while_the_reader_answers() {
+    for loss_percent in [0, 20] {
+        let (mut pair, w, r) = with_history(100, 20_000);
+        let proved = bytes_to_reader(&pair);
+        pair.net.faults.loss_percent = loss_percent;
+        for turn in 0..20_000_u32 {
+            // Requests some, and acknowledges them the next time.
+            let first = 1 + i64::from(turn % 100);
+            forge(&mut pair, w, r, 10_000 + turn, first, 100);
+            pair.run(Duration::from_micros(500));
+        }
+        let sent = bytes_to_reader(&pair);
+        let max = 3 * proved + WINDOW + probes(10_000, 1);
+        assert!(
+            sent <= max,
+            "{loss_percent} %: {sent} bytes, {proved} proved"
+        );
+    }
+}
+
+/// The lease of a reader that is silent has not ended. Then each number earns once in a
+/// second: what is sent again stays within three times that.
+#[test]
+fn forged_withdrawals_of_a_silent_reader_earn_each_number_once_in_a_second() {
+    let (mut pair, w, r) = with_history(100, 20_000);
+    let proved = bytes_to_reader(&pair);
+    pair.net.drop_next(usize::MAX, |summary| {
+        matches!(
+            summary,
+            SubmessageSummary::AckNack(..) | SubmessageSummary::NackFrag(..)
+        )
+    });
+    let seconds = 5;
+    for turn in 0..seconds * 2_000_u32 {
+        // Two thousand turns of 0.5 ms. Nearly all of them withdraw.
+        let first = match turn % 2_000 {
+            ..1_500 => 1,
+            late => 1 + i64::from((late - 1_500) / 5),
+        };
+        forge(&mut pair, w, r, 10_000 + turn, first, 100);
+        pair.run(Duration::from_micros(500));
+    }
+    let sent = bytes_to_reader(&pair);
+    let times = usize::try_from(seconds).unwrap();
+    let max = (3 * proved) * (1 + times) + WINDOW + probes(5_000, 1);
+    assert!(sent <= max, "{sent} bytes, more than {max}");
+}
+
+/// Found by the simulator (seeds 1001013590 and 1001022213): a reader that matched again
+/// and again, unseen by the writer, used up the window. What it then received had been
+/// acknowledged before, so each sample waited for a probe.
+#[test]
+fn a_reader_that_lost_its_state_again_and_again_is_served_within_seconds() {
+    for (samples, bytes) in [(100, 16_000), (900, 4_000), (12, 150_000)] {
+        let (mut pair, w, r) = with_history(samples, bytes);
+        let writer = pair.writer_guid(w);
+        for span in [300, 300, 300, 300, 300, 2_500] {
+            pair.readers[r.0].machine.unmatch_writer(writer);
+            pair.flush();
+            pair.readers[r.0].received.clear();
+            pair.match_writer_only(r, w);
+            pair.run_ms(span);
+        }
+        assert_eq!(pair.numbers(r).len(), samples, "{samples} of {bytes} bytes");
+        let limited = pair.writers[w.0].machine.stats().requests_limited;
+        assert!(limited > 0, "the window was used up");
+    }
+}
+
 #[test]
 fn leaving_and_matching_again_gives_no_new_credit() {
     let (mut pair, w, r) = with_history(20, 200_000);
