@@ -45,7 +45,9 @@ impl Pattern {
         let alone = compile(expression)?;
         let machine = match extent {
             Extent::Anywhere | Extent::Start => alone,
-            Extent::Whole => compile(&format!("(?:{expression})$"))?,
+            // A comment of the flag `x` ends with a line, and would hold our bracket.
+            Extent::Whole => compile(&format!("(?:{expression})$"))
+                .or_else(|_| compile(&format!("(?:{expression}\n)$")))?,
         };
         Ok(Self { machine, extent })
     }
@@ -182,6 +184,9 @@ mod tests {
             ("/ca|/cam", "/cam", [true, true, true]),
             ("^/x$", "/x", [true, true, true]),
             ("", "/x", [true, true, false]),
+            // A comment ends with its line, not with the expression's bracket.
+            ("(?x) /cam # in front", "/cam", [true, true, true]),
+            ("(?x) /cam # in front", "/camera", [true, true, false]),
         ] {
             let found =
                 [Anywhere, Start, Whole].map(|extent| pattern(expression, extent).is_match(text));
