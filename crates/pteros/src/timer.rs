@@ -244,6 +244,10 @@ impl ClockTimer for TimerCore {
         }
     }
 
+    fn handle_switch(&self) {
+        self.state.handle_switch(|| self.now());
+    }
+
     fn handle_jump(&self, change: ClockChange) {
         let has_changed = self.state.handle_jump(change, || self.now());
         // Another source has another heap.

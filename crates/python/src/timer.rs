@@ -40,6 +40,10 @@ impl ClockTimer for TimerState {
         self.state.restart(|| self.clock.now());
     }
 
+    fn handle_switch(&self) {
+        self.state.handle_switch(|| self.clock.now());
+    }
+
     fn handle_jump(&self, change: ClockChange) {
         self.state.handle_jump(change, || self.clock.now());
     }

@@ -72,6 +72,9 @@ pub trait ClockTimer: Send + Sync {
     /// Restarts the period. A stopped timer stays stopped.
     fn restart(&self);
 
+    /// The timer's clock is about to change its source, and shows the time of the old one.
+    fn handle_switch(&self);
+
     /// The timer's clock jumped, or has another source now. A stopped timer stays
     /// stopped.
     fn handle_jump(&self, change: ClockChange);
@@ -193,26 +196,28 @@ impl<C: Clone> RosClock<C> {
             delta,
         } = pending.jump;
         let before = self.simulated_nanos.load(Ordering::Acquire);
+        // A step forward changes no schedule, unless there was no time before.
+        let is_step = clock_change == ClockChange::RosTimeNoChange && delta >= 0;
+        let timers: Vec<_> = if is_step && before != 0 {
+            Vec::new()
+        } else {
+            let timers = self.timers.lock();
+            timers.iter().filter_map(Weak::upgrade).collect()
+        };
         match clock_change {
             ClockChange::RosTimeNoChange => {
                 self.simulated_nanos.store(pending.nanos, Ordering::Release);
                 self.has_time.store(true, Ordering::Release);
             }
             ClockChange::Activated | ClockChange::Deactivated => {
+                for timer in &timers {
+                    timer.handle_switch();
+                }
                 let is_simulated = clock_change == ClockChange::Activated;
                 self.is_simulated.store(is_simulated, Ordering::Release);
                 self.switches.fetch_add(1, Ordering::AcqRel);
             }
         }
-        // A step forward changes no schedule, unless there was no time before.
-        let is_step = clock_change == ClockChange::RosTimeNoChange && delta >= 0;
-        if is_step && before != 0 {
-            return;
-        }
-        let timers: Vec<_> = {
-            let timers = self.timers.lock();
-            timers.iter().filter_map(Weak::upgrade).collect()
-        };
         for timer in timers {
             if pending.is_first_time {
                 timer.restart();
@@ -362,6 +367,10 @@ mod tests {
     impl ClockTimer for Timer {
         fn restart(&self) {
             self.state.restart(|| now(&self.clock));
+        }
+
+        fn handle_switch(&self) {
+            self.state.handle_switch(|| now(&self.clock));
         }
 
         fn handle_jump(&self, change: ClockChange) {

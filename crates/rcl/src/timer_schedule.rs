@@ -19,6 +19,8 @@ pub struct TimerSchedule {
     pub period: i64,
     last_call: i64,
     next_call: i64,
+    /// What was left of the period when the clock began to change its source.
+    left_before_switch: Option<i64>,
 }
 
 impl TimerSchedule {
@@ -28,6 +30,7 @@ impl TimerSchedule {
             period,
             last_call: now,
             next_call: now.saturating_add(period),
+            left_before_switch: None,
         }
     }
 
@@ -44,6 +47,7 @@ impl TimerSchedule {
     /// Starts the period again.
     pub fn restart(&mut self, now: i64) {
         self.next_call = now.saturating_add(self.period);
+        self.left_before_switch = None;
     }
 
     /// Notes a call and returns the time for which it was due.
@@ -58,6 +62,7 @@ impl TimerSchedule {
         }
         let due = self.next_call;
         self.last_call = now;
+        self.left_before_switch = None;
         let behind = now.saturating_sub(due).max(0);
         let missed = behind.checked_div(self.period).unwrap_or(0);
         let periods = missed.saturating_add(1);
@@ -68,21 +73,31 @@ impl TimerSchedule {
         due
     }
 
+    /// The clock, which shows `now`, is about to change its source. 0 is no time yet.
+    pub fn handle_switch(&mut self, now: i64) {
+        let left = self.next_call.saturating_sub(now);
+        self.left_before_switch = (now != 0).then_some(left);
+    }
+
     /// The clock was set to `now`, or changed its source and shows `now`. Returns
     /// whether the next call is at another time.
     ///
-    /// The period starts again with another source, and when time has gone back behind
-    /// the last call. A new source that shows 0 has no time yet: its first time changes
-    /// the schedule, not the switch.
+    /// With another source the timer waits for what was left of the period. It starts again
+    /// if the old source had no time, and when time has gone back behind the last call. A new
+    /// source that shows 0 has no time yet: its first time changes the schedule, not the
+    /// switch.
     pub fn handle_jump(&mut self, change: ClockChange, now: i64) -> bool {
-        let starts_again = match change {
-            ClockChange::Activated | ClockChange::Deactivated => now != 0,
-            ClockChange::RosTimeNoChange => now < self.last_call,
+        let left = match change {
+            ClockChange::Activated | ClockChange::Deactivated if now != 0 => {
+                self.left_before_switch.unwrap_or(self.period)
+            }
+            ClockChange::RosTimeNoChange if now < self.last_call => self.period,
+            _ => return false,
         };
-        if starts_again {
-            *self = Self::starting_at(now, self.period);
-        }
-        starts_again
+        self.next_call = now.saturating_add(left);
+        self.last_call = self.next_call.saturating_sub(self.period).min(now);
+        self.left_before_switch = None;
+        true
     }
 }
 
@@ -182,6 +197,12 @@ impl TimerState {
         })
     }
 
+    /// See [`TimerSchedule::handle_switch`].
+    pub fn handle_switch(&self, now: impl FnOnce() -> i64) {
+        let mut schedule = self.schedule.lock();
+        schedule.handle_switch(now());
+    }
+
     /// See [`TimerSchedule::handle_jump`].
     pub fn handle_jump(&self, change: ClockChange, now: impl FnOnce() -> i64) -> bool {
         let mut schedule = self.schedule.lock();
@@ -200,6 +221,7 @@ mod tests {
             period: S,
             last_call: last,
             next_call: next,
+            left_before_switch: None,
         }
     }
 
@@ -251,6 +273,28 @@ mod tests {
         assert!(!schedule.handle_jump(ClockChange::Activated, 0));
         assert!(schedule.handle_jump(same, 5 * S));
         assert_eq!(schedule.next_call(), 6 * S);
+    }
+
+    #[test]
+    fn with_another_source_a_timer_waits_for_what_is_left_of_its_period() {
+        for (before, left) in [
+            (11 * S, S),
+            (11 * S + S / 4, S - S / 4),
+            (12 * S, 0),
+            // It is due already.
+            (15 * S, -3 * S),
+            // Time has gone back, but not behind the last call.
+            (11 * S + 1, S - 1),
+        ] {
+            let mut schedule = at(11 * S, 12 * S);
+            schedule.handle_switch(before);
+            assert!(schedule.handle_jump(ClockChange::Deactivated, 1_700 * S));
+            assert_eq!(schedule.next_call(), 1_700 * S + left, "{before}");
+            assert!(schedule.last_call() <= 1_700 * S);
+            schedule.handle_switch(1_700 * S);
+            assert!(schedule.handle_jump(ClockChange::Activated, before));
+            assert_eq!(schedule.next_call(), 12 * S, "{before}");
+        }
     }
 
     #[test]

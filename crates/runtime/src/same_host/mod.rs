@@ -61,8 +61,9 @@ pub(crate) struct SameHostPeers {
 struct SameHostState {
     /// When to assert liveliness next.
     next_assertion_at: Instant,
-    /// Endpoints received so far from peers that replay their log.
-    replaying: BTreeMap<GuidPrefix, Vec<Guid>>,
+    /// What peers that replay their log have announced so far, without what they removed
+    /// later. An endpoint of the past must match nothing. A log bounds it.
+    replaying: BTreeMap<GuidPrefix, BTreeMap<Guid, Announcement>>,
     /// Removals deferred until earlier messages were received: a log is read at once, a
     /// socket in its order.
     deferred_removals: Vec<(Instant, DeferredRemoval)>,
@@ -338,7 +339,7 @@ impl SameHostPeers {
     ) {
         match events {
             PeerLogEvent::Reset(peer) => {
-                state.replaying.insert(peer, Vec::new());
+                state.replaying.insert(peer, BTreeMap::new());
             }
             PeerLogEvent::Posted(peer, announcement) => {
                 self.handle_announcement(now, state, peer, announcement)
@@ -353,7 +354,12 @@ impl SameHostPeers {
             }
             PeerLogEvent::Told(peer) => {
                 let replayed = state.replaying.remove(&peer).unwrap_or_default();
-                self.participant.lock().retain_endpoints(peer, &replayed);
+                let mut participant = self.participant.lock();
+                for announcement in replayed.values() {
+                    participant.handle_announcement(now, peer, announcement);
+                }
+                let announced: Vec<_> = replayed.into_keys().collect();
+                participant.retain_endpoints(peer, &announced);
             }
             PeerLogEvent::Beat(peer) => {
                 let mut participant = self.participant.lock();
@@ -385,7 +391,13 @@ impl SameHostPeers {
         announcement: Announcement,
     ) {
         if let Some(replayed) = state.replaying.get_mut(&peer) {
-            replayed.extend(endpoint_of(&announcement));
+            if let Announcement::EndpointRemoved(endpoint) = &announcement {
+                replayed.remove(endpoint);
+            }
+            if let Some(endpoint) = endpoint_of(&announcement) {
+                replayed.insert(endpoint, announcement);
+                return;
+            }
         }
         if matches!(announcement, Announcement::EndpointRemoved(_)) {
             return self.defer_removal(now, state, DeferredRemoval::Endpoint(peer, announcement));
