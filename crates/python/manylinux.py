@@ -20,6 +20,9 @@ GCC_MAX = (4, 8, 0)
 """The newest symbols of libgcc that the oldest policy has."""
 
 _MACHINES = {62: 'x86_64', 183: 'aarch64'}
+# Python's names (`platform.machine()`) of further ones, by machine and class of ELF.
+_OTHER_MACHINES = {(3, 1): 'i686', (21, 2): 'ppc64le', (22, 2): 's390x', (40, 1): 'armv7l',
+                   (243, 2): 'riscv64'}
 # A feature of the linker instead of a symbol, and the glibc that brought it.
 _FEATURES = {'GLIBC_ABI_DT_RELR': (2, 36)}
 _PT_LOAD, _PT_DYNAMIC = 1, 2
@@ -128,3 +131,14 @@ def platform_tag(files, glibc_max=None):
     if len(machines) != 1:
         raise PolicyError(f'the files are for several machines: {", ".join(sorted(machines))}')
     return f'manylinux_{needed[0]}_{needed[1]}_{machines.pop()}'
+
+
+def linux_tag(data):
+    """Return the tag of an ELF file for machines like its own, e.g. `linux_armv7l`."""
+    if data[:4] != b'\x7fELF' or len(data) < 20:
+        raise PolicyError('is not an ELF file')
+    number, = struct.unpack_from('>H' if data[5] == 2 else '<H', data, 18)
+    name = _MACHINES.get(number) or _OTHER_MACHINES.get((number, data[4]))
+    if name is None:
+        raise PolicyError(f'is for machine {number} of ELF, which has no tag')
+    return f'linux_{name}'

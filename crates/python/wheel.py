@@ -9,7 +9,6 @@ import argparse
 import base64
 import hashlib
 import pathlib
-import platform
 import stat
 import sys
 import zipfile
@@ -147,8 +146,11 @@ def main():
     except manylinux.PolicyError as error:
         if options.glibc_max:
             parser.exit(1, f'error: {error}\n')
-        print(f'{error}; so the wheel is for machines like this one', file=sys.stderr)
-        platform_tag = f'linux_{platform.machine()}'
+        print(f'{error}; so the wheel is for systems like this one', file=sys.stderr)
+        try:
+            platform_tag = manylinux.linux_tag(binaries['the native module'])
+        except manylinux.PolicyError as error:
+            parser.exit(1, f'error: the native module {error}\n')
     tag = f'cp310-abi3-{platform_tag}'
     path = out / f'pteros-{options.version}-{tag}.whl'
     wheel = Wheel(path)

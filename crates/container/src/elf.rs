@@ -178,7 +178,8 @@ impl<'f> Elf<'f> {
             sections,
             names: Vec::new(),
         };
-        elf.names = elf.bytes_of(elf.headers().nth(names_index)?)?;
+        let names = elf.headers().nth(names_index)?;
+        elf.names = elf.bytes_of(names)?;
         Some(elf)
     }
 

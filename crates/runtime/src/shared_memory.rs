@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pteros_msg::cdr::Endian;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::outbox::Datagram;
 use pteros_rtps::time::Instant;
@@ -261,6 +262,7 @@ fn own_scope() -> io::Result<ShmScope> {
         host,
         network: network.ino(),
         user: process.uid(),
+        byte_order: Endian::NATIVE,
     })
 }
 

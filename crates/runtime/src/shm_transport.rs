@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytes::Bytes;
+use pteros_msg::cdr::Endian;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::outbox::{Datagram, Outbox};
 use pteros_rtps::time::Instant;
@@ -235,8 +236,11 @@ pub(crate) const PARTICIPANT_PROPERTY: &str = "pteros.shared_memory";
 /// Announced by a participant with shared memory switched off.
 pub(crate) const OFF: &str = "off";
 
+/// The fifth word of the scope of a big-endian process.
+const BIG_ENDIAN: &str = "big";
+
 /// The scope of shared memory: participants with equal scope can connect. Announced
-/// as `version host network user`.
+/// as `version host network user`, and `big` behind it by a big-endian process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShmScope {
     /// Version of the shared-memory protocol.
@@ -247,6 +251,9 @@ pub struct ShmScope {
     pub network: u64,
     /// The user id.
     pub user: u32,
+    /// Byte order of the numbers in the memory: that of the process. A host has
+    /// processes of both while an emulator runs there.
+    pub byte_order: Endian,
 }
 
 impl fmt::Display for ShmScope {
@@ -256,8 +263,13 @@ impl fmt::Display for ShmScope {
             host,
             network,
             user,
+            byte_order,
         } = self;
-        write!(f, "{version} {host:016x} {network:x} {user}")
+        write!(f, "{version} {host:016x} {network:x} {user}")?;
+        match byte_order {
+            Endian::Little => Ok(()),
+            Endian::Big => write!(f, " {BIG_ENDIAN}"),
+        }
     }
 }
 
@@ -271,6 +283,10 @@ impl ShmScope {
             host: u64::from_str_radix(words.next()?, 16).ok()?,
             network: u64::from_str_radix(words.next()?, 16).ok()?,
             user: words.next()?.parse().ok()?,
+            byte_order: match words.next() {
+                Some(BIG_ENDIAN) => Endian::Big,
+                _ => Endian::Little,
+            },
         })
     }
 
@@ -294,6 +310,9 @@ impl ShmScope {
             let theirs = other.version;
             return Some(format!("version {theirs}, ours is {}", self.version));
         }
+        if other.byte_order != self.byte_order {
+            return Some("a process of the other byte order".into());
+        }
         if other.user != self.user {
             return Some(DisconnectReason::OtherUser { uid: other.user }.to_string());
         }
@@ -310,6 +329,7 @@ mod tests {
         host: 0xfeed,
         network: 4_026_531_840,
         user: 1000,
+        byte_order: Endian::Little,
     };
 
     #[test]
@@ -328,6 +348,17 @@ mod tests {
             reason(ShmScope { version: 2, ..HERE }),
             "version 2, ours is 1"
         );
+        let big = ShmScope {
+            byte_order: Endian::Big,
+            ..HERE
+        };
+        assert_eq!(big.to_string(), "1 000000000000feed f0000000 1000 big");
+        assert_eq!(reason(big), "a process of the other byte order");
+        assert_eq!(
+            big.unreachable_reason(Some(&announced)).unwrap(),
+            "a process of the other byte order"
+        );
+        assert_eq!(big.unreachable_reason(Some(&format!("{big} more"))), None);
         let network = ShmScope { network: 1, ..HERE };
         assert_eq!(reason(network), "other container or network namespace");
         assert_eq!(

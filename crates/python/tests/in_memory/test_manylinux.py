@@ -53,6 +53,23 @@ def test_the_newest_version_of_all_files_is_the_tag():
     assert manylinux.platform_tag({'one': relocated}) == 'manylinux_2_36_x86_64'
 
 
+@pytest.mark.parametrize('start, machine, tag', [
+    (b'\x7fELF\x02\x01', (62, 0), 'linux_x86_64'),
+    (b'\x7fELF\x02\x01', (183, 0), 'linux_aarch64'),
+    (b'\x7fELF\x01\x01', (40, 0), 'linux_armv7l'),
+    (b'\x7fELF\x02\x02', (0, 22), 'linux_s390x'),
+])
+def test_without_a_policy_the_tag_is_of_the_files_machine(start, machine, tag):
+    data = start + bytes(12) + bytes(machine)
+    assert manylinux.linux_tag(data) == tag
+
+
+@pytest.mark.parametrize('data', [b'', b'\x7fELF', b'MZ' + bytes(30), elf(machine=4711)])
+def test_a_file_of_no_known_machine_has_no_tag(data):
+    with pytest.raises(manylinux.PolicyError):
+        manylinux.linux_tag(data)
+
+
 @pytest.mark.parametrize('data, text', [
     (elf(('libc.so.6', 'libpython3.11.so.1.0')), 'the file needs libpython3.11.so.1.0, which not'),
     (elf(versions=('GLIBC_PRIVATE',)), 'the file needs symbols of version GLIBC_PRIVATE'),

@@ -40,6 +40,7 @@ impl ShmTransport for SimSharedMemory {
             host: self.host.into(),
             network: 1,
             user: 0,
+            byte_order: pteros_msg::cdr::Endian::Little,
         }
     }
 

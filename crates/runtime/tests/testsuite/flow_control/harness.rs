@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use bytes::Bytes;
 use pteros_dcps::limits::Limits;
+use pteros_msg::cdr::Endian;
 use pteros_runtime::error::OpenError;
 use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::platform::{
@@ -153,6 +154,7 @@ impl ShmTransport for Place {
             host: 1,
             network: 1,
             user: 1,
+            byte_order: Endian::NATIVE,
         }
     }
 
