@@ -140,13 +140,6 @@ fn unpacked_packages(name: &str) -> Option<PathBuf> {
         .status()
         .expect("run python3");
     assert!(unpacked.success(), "{wheel} cannot be unpacked");
-    // Once, instead of by each of hundreds of programs that the tests start.
-    let compiled = Command::new("python3")
-        .args(["-m", "compileall", "-q"])
-        .arg(&packages)
-        .status()
-        .expect("run python3");
-    assert!(compiled.success(), "{wheel} cannot be compiled");
     Some(packages)
 }
 
