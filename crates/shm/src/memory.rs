@@ -296,6 +296,7 @@ mod tests {
 
     /// Processors of 32 bits read so. The writer carries into the upper half each time.
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "threads stand for processes")]
     fn a_word_read_by_halves_is_one_that_it_had() {
         const STEP: u64 = (1 << 31) + 1;
         const STEPS: u64 = 200_000;
