@@ -1,4 +1,5 @@
-//! Configuration from environment variables: those of ROS 2 and a few of Pteros.
+//! Configuration from environment variables: those of ROS 2, as the domain and the
+//! discovery range, and a few of Pteros.
 //!
 //! Read once when a context is created. [`Config::from_variables`] is a pure
 //! function of a look-up, so tests need no process environment. Sources: rcl

@@ -4,8 +4,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    bench, c_library, dist, flood, fuzz, generate, mutants, namespace, nightly, peers, picture,
-    prose, ros2, test, tidy, wheel,
+    bench, c_library, cross, dist, flood, fuzz, generate, mutants, namespace, nightly, peers,
+    picture, prose, ros2, test, tidy, wheel,
 };
 
 /// Tasks of the project.
@@ -42,6 +42,8 @@ pub enum Task {
     Flood(flood::Arguments),
     /// Make changes that a test should notice, and list those that none does
     Mutants(mutants::Arguments),
+    /// Build and test for other processors, under an emulator
+    Cross(cross::Arguments),
     /// Run all searches, for hours
     Nightly(nightly::Arguments),
     /// Read the files of other repositories, and say which are refused
@@ -68,6 +70,8 @@ pub enum Task {
     Wheel(wheel::Arguments),
     /// Build and install libpteros, the C library
     CLibrary(c_library::Arguments),
+    #[command(hide = true)]
+    CrossPairsInside(Options),
     #[command(hide = true)]
     FloodInside(flood::Arguments),
     #[command(hide = true)]

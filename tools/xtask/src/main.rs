@@ -10,6 +10,7 @@ mod command;
 mod corpus;
 mod counts;
 mod coverage;
+mod cross;
 mod dist;
 mod documents;
 mod figures;
@@ -20,6 +21,7 @@ mod generate;
 mod limited_command;
 mod lines;
 mod loom;
+mod machine;
 mod mutants;
 mod namespace;
 mod nightly;
@@ -70,6 +72,7 @@ fn main() -> Result<()> {
         Task::Bench(arguments) => exit_as(bench::run(&arguments)?),
         Task::Peers(arguments) => done(peers::run(&arguments)?),
         Task::PeersCheckInside(options) => done(peers_check::run_inside(&options.words)?),
+        Task::CrossPairsInside(options) => done(cross::run_pairs_inside(&options.words)?),
         Task::FloodInside(arguments) => done(flood::run_inside(arguments)?),
         Task::FloodAttacker(attack) => done(attack.run()?),
         Task::Mutants(arguments) => done(mutants::run(arguments)?),
@@ -79,6 +82,7 @@ fn main() -> Result<()> {
         Task::Generate(arguments) => say(generate::run(&arguments)?),
         Task::Book => say(book::run()?),
         Task::Picture(arguments) => say(picture::run(arguments)?),
+        Task::Cross(arguments) => say(cross::run(&arguments)?.to_string()),
         Task::Dist(arguments) => say(dist::run(&arguments)?),
         Task::Wheel(arguments) => say(wheel::run(arguments)?),
         Task::CLibrary(arguments) => say(c_library::run(&arguments)?),

@@ -14,9 +14,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
+use crate::machine::Machine;
 use crate::peers::target_folder;
 use crate::progress;
-use crate::zig_build::{self, GLIBC_MIN, TARGET};
+use crate::zig_build::{self, GLIBC_MIN};
 
 /// How the binaries are built.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub fn run(arguments: Arguments) -> Result<String> {
     let built = match build {
         Build::Debug => target.join("debug"),
         Build::Host => target.join("dist"),
-        Build::Manylinux => target.join(TARGET).join("dist"),
+        Build::Manylinux => target.join(Machine::own()?.triple).join("dist"),
     };
     let module_features = if arguments.zenoh { "zenoh" } else { "" };
     let command_features = if arguments.zenoh {

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::machine::Machine;
 use crate::peers::target_folder;
 
 /// A version of glibc.
@@ -13,8 +14,6 @@ pub struct Glibc(pub u32, pub u32);
 
 /// Oldest glibc that packages run with: Debian 10, RHEL 8.
 pub const GLIBC_MIN: Glibc = Glibc(2, 28);
-/// The target. Cargo writes its programs into a folder of that name.
-pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// What links against an older glibc than the host's.
 const TOOLS: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
 
@@ -25,7 +24,12 @@ pub fn add_arguments(cargo: &mut Command) -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     cargo
         .args(["zigbuild", "--target"])
-        .arg(format!("{TARGET}.{}.{}", GLIBC_MIN.0, GLIBC_MIN.1))
+        .arg(format!(
+            "{}.{}.{}",
+            Machine::own()?.triple,
+            GLIBC_MIN.0,
+            GLIBC_MIN.1
+        ))
         .env("PATH", format!("{}:{path}", tools.join("bin").display()));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! SPDP, the simple participant discovery protocol (RTPS 2.5 §8.5.3): the schedule
-//! and content of participant announcements. Best effort and stateless: the same
-//! change is sent repeatedly until it changes.
+//! and content of participant announcements, and the bits of BuiltinEndpointSet. Best
+//! effort and stateless: the same change is sent repeatedly until it changes.
 //!
 //! Schedule: a startup burst of five announcements in the first 800 ms, so that one
 //! lost datagram does not cost a period, then one per period. The period is

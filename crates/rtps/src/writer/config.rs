@@ -1,5 +1,5 @@
-//! Writer configuration: heartbeat period, NACK suppression, limits and bursts
-//! (RTPS 2.5 §8.4.7.1), the properties of a matched reader, and the change to
+//! Writer configuration: heartbeat period, NACK suppression, fragment size, limits and
+//! bursts (RTPS 2.5 §8.4.7.1), the properties of a matched reader, and the change to
 //! write.
 
 use alloc::boxed::Box;

@@ -7,10 +7,18 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
+use crate::machine::Machine;
+
 use super::{Glibc, PLUG_IN, VARIANTS, VERSION, Variant, check_tree, run_tool, tar};
 
 /// Writes the package of `tree`, whose content goes below `/usr`.
-pub(super) fn write(tree: &Path, package: &Path, variant: Variant, needs: Glibc) -> Result<()> {
+pub(super) fn write(
+    tree: &Path,
+    package: &Path,
+    variant: Variant,
+    machine: &Machine,
+    needs: Glibc,
+) -> Result<()> {
     let work = tree.with_extension("deb-work");
     let (data, control) = (work.join("data"), work.join("control"));
     fs::create_dir_all(&data)?;
@@ -26,7 +34,7 @@ pub(super) fn write(tree: &Path, package: &Path, variant: Variant, needs: Glibc)
     let bytes = program + plug_in;
     fs::write(
         control.join("control"),
-        control_file(variant, needs, bytes.div_ceil(1024)),
+        control_file(variant, machine, needs, bytes.div_ceil(1024)),
     )?;
     let mut members = vec![("debian-binary", b"2.0\n".to_vec())];
     for (folder, name) in [(&control, "control.tar.gz"), (&data, "data.tar.gz")] {
@@ -59,7 +67,7 @@ pub(super) fn check(folder: &Path, package: &Path, variant: Variant) -> Result<(
 }
 
 /// One package takes the place of another one: they have the same files.
-fn control_file(variant: Variant, needs: Glibc, kibibytes: u64) -> String {
+fn control_file(variant: Variant, machine: &Machine, needs: Glibc, kibibytes: u64) -> String {
     let own = variant.package;
     let others = VARIANTS.iter().map(|variant| variant.package);
     let others: Vec<&str> = others.filter(|other| *other != own).collect();
@@ -70,7 +78,7 @@ fn control_file(variant: Variant, needs: Glibc, kibibytes: u64) -> String {
         ""
     };
     format!(
-        "Package: {own}\nVersion: {VERSION}\nArchitecture: amd64\n\
+        "Package: {own}\nVersion: {VERSION}\nArchitecture: {}\n\
          Maintainer: The Pteros developers <pteros@users.noreply.github.com>\n\
          Installed-Size: {kibibytes}\nDepends: libc6 (>= {}.{})\nConflicts: {others}\n\
          Replaces: {others}\nSection: misc\n\
@@ -79,7 +87,7 @@ fn control_file(variant: Variant, needs: Glibc, kibibytes: u64) -> String {
          Shows, publishes and measures topics, calls services and actions, runs launch\n \
          files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n \
          `pteros rmw install` installs a middleware plug-in for ROS 2 Jazzy.\n{zenoh}",
-        needs.0, needs.1
+        machine.debian, needs.0, needs.1
     )
 }
 
@@ -110,16 +118,18 @@ fn ar(members: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::AARCH64;
 
     #[test]
     fn a_package_takes_the_place_of_the_other_variant() {
-        let files = VARIANTS.map(|variant| control_file(variant, Glibc(2, 28), 1));
+        let files = VARIANTS.map(|variant| control_file(variant, &AARCH64, Glibc(2, 28), 1));
         for (own, other) in [(0, 1), (1, 0)] {
             let [own, other] = [own, other].map(|index: usize| VARIANTS[index].package);
             let file = files
                 .iter()
                 .find(|file| file.starts_with(&format!("Package: {own}\n")));
             let file = file.unwrap();
+            assert!(file.contains("\nArchitecture: arm64\n"), "{file}");
             for field in ["Conflicts", "Replaces"] {
                 assert!(file.contains(&format!("\n{field}: {other}\n")), "{file}");
             }

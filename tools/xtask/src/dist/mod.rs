@@ -1,9 +1,9 @@
 //! Packages of the command: `cargo xtask dist [--host-glibc]`, and of the crates for
 //! the registry: `cargo xtask dist --crates`.
 //!
-//! Builds `pteros` with profile `dist` for x86-64 Linux, without and with Zenoh. Of each
-//! variant it writes an archive and a Debian package to `dist-packages` in the build
-//! folder, and their SHA-256 checksums. All hold the stripped program, the middleware
+//! Builds `pteros` with profile `dist` for Linux on this machine's processor, without and
+//! with Zenoh. Of each variant it writes an archive and a Debian package to
+//! `dist-packages` in the build folder, and their SHA-256 checksums. All hold the stripped program, the middleware
 //! plug-in that `pteros rmw install` copies, man pages and shell completions. Program and
 //! plug-in are linked by zig against glibc 2.28 (Debian 10, RHEL 8), or with
 //! `--host-glibc` against this machine's. Each package is unpacked and its program run
@@ -19,8 +19,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::checkout::root;
+use crate::machine::Machine;
 use crate::peers::target_folder;
-use crate::zig_build::{self, GLIBC_MIN, Glibc, TARGET};
+use crate::zig_build::{self, GLIBC_MIN, Glibc};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The middleware plug-in, which the command finds in `../lib/pteros`.
@@ -109,13 +110,14 @@ fn pack(
         GLIBC_MIN.0,
         GLIBC_MIN.1
     );
-    let name = format!("{package}-{VERSION}-x86_64-linux");
+    let machine = Machine::own()?;
+    let name = format!("{package}-{VERSION}-{}-linux", machine.name);
     let tree = folder.join(&name);
     stage(root, &built, &tree)?;
     let archive = format!("{name}.tar.gz");
     tar(folder, &name, &folder.join(&archive))?;
-    let debian = format!("{package}_{VERSION}_amd64.deb");
-    deb::write(&tree, &folder.join(&debian), variant, needs)?;
+    let debian = format!("{package}_{VERSION}_{}.deb", machine.debian);
+    deb::write(&tree, &folder.join(&debian), variant, machine, needs)?;
 
     check_archive(folder, &folder.join(&archive), variant)?;
     deb::check(folder, &folder.join(&debian), variant)?;
@@ -142,7 +144,7 @@ struct Built {
 
 impl Built {
     fn find() -> Result<Self> {
-        let folder = target_folder()?.join(TARGET).join("dist");
+        let folder = target_folder()?.join(Machine::own()?.triple).join("dist");
         Ok(Self {
             program: folder.join("pteros"),
             plug_in: folder.join(PLUG_IN),
@@ -155,7 +157,9 @@ fn build(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root);
     if on_host {
-        cargo.arg("build").args(["--target", TARGET]);
+        cargo
+            .arg("build")
+            .args(["--target", Machine::own()?.triple]);
     } else {
         zig_build::add_arguments(&mut cargo).context("install zig; `--host-glibc` does without")?;
     }

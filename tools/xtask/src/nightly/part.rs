@@ -12,8 +12,10 @@ use serde_json::Value;
 
 use super::audit;
 use crate::checkout::root;
+use crate::cross;
 use crate::fuzz;
 use crate::limited_command::run_limited;
+use crate::machine::Machine;
 use crate::seeded_bugs::InstrumentedCopy;
 
 /// A part of a night.
@@ -146,9 +148,15 @@ pub const PARTS: &[Part] = &[
         run: |budget| sanitizer(budget, "thread", &["-Zbuild-std"]),
     },
     Part {
+        name: "cross",
+        does: "unit tests and pairs of programs on aarch64, emulated",
+        share: 2,
+        run: |_| emulated(),
+    },
+    Part {
         name: "fuzz",
         does: "coverage-guided fuzzing of every target",
-        share: 36,
+        share: 34,
         run: fuzzing,
     },
     Part {
@@ -164,6 +172,23 @@ pub const PARTS: &[Part] = &[
         run: |budget| simulation(budget, &["--nodes", "all"]),
     },
 ];
+
+fn emulated() -> Result<Outcome> {
+    let clock = Clock::start()?;
+    let mut outcome = match cross::run(&cross::Arguments::default()) {
+        Ok(cross::Outcome::LeftOut(why)) => return Ok(Outcome::skipped(why)),
+        Ok(cross::Outcome::Done { tests, .. }) => Outcome {
+            executions: tests as u64,
+            ..Outcome::default()
+        },
+        Err(why) => Outcome {
+            finds: vec![format!("{why:#}")],
+            ..Outcome::default()
+        },
+    };
+    clock.stop(&mut outcome)?;
+    Ok(outcome)
+}
 
 /// Runs every fuzz target for the same time.
 fn fuzzing(budget: &Budget) -> Result<Outcome> {
@@ -342,7 +367,12 @@ fn sanitizer(budget: &Budget, name: &str, flags: &[&str]) -> Result<Outcome> {
             "the sources of the standard library are missing; rustup component add rust-src --toolchain nightly",
         ));
     }
-    let mut command = nightly(&["test", "--target", TARGET]);
+    // Sanitizers want the target named, so that build scripts go without them.
+    let triple = match Machine::own() {
+        Ok(machine) => machine.triple,
+        Err(why) => return Ok(Outcome::skipped(format!("{why:#}"))),
+    };
+    let mut command = nightly(&["test", "--target", triple]);
     command
         .args(flags)
         .args([
@@ -360,9 +390,6 @@ fn sanitizer(budget: &Budget, name: &str, flags: &[&str]) -> Result<Outcome> {
         .env("CARGO_TARGET_DIR", root().join("target").join(name));
     tests(&mut command, budget, name)
 }
-
-/// Sanitizers want the target named, so that build scripts go without them.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 fn has_library_sources() -> bool {
     let output = Command::new("rustc")

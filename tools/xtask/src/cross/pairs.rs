@@ -1,0 +1,191 @@
+//! A talker and a listener on two processors, in a private network of this machine:
+//! by UDP, and by shared memory.
+//!
+//! The emulated program and the one of this machine are processes of one host, user and
+//! network, so shared memory is what they choose. `pteros topic why` says which path a
+//! pair has.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::foreign_root::ForeignRoot;
+use super::target::{TARGETS, Target};
+use crate::namespace;
+use crate::peers::target_folder;
+
+/// The task that runs inside of the private network. Its argument is the target's name.
+const INSIDE_TASK: &str = "cross-pairs-inside";
+/// Messages that the listener hears.
+const HEARD_MIN: usize = 3;
+/// An emulator translates a program while it starts.
+const TIMEOUT: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Where a program runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Here,
+    Target,
+}
+
+/// Runs every pair in a private network. Returns how many there are.
+pub fn run_in_namespace(target: &Target) -> Result<usize> {
+    let own = std::env::current_exe()?;
+    let mut command = namespace::command(true, &own.to_string_lossy())?;
+    let status = command.args([INSIDE_TASK, target.machine.name]).status()?;
+    ensure!(
+        status.success(),
+        "a talker and a listener on {} do not meet, see above",
+        target.machine.name
+    );
+    Ok(pairs().count())
+}
+
+/// Runs every pair, inside of the network.
+pub fn run_inside(arguments: &[String]) -> Result<()> {
+    let named = |target: &&Target| {
+        arguments
+            .first()
+            .is_some_and(|name| name == target.machine.name)
+    };
+    let Some(target) = TARGETS.iter().find(named) else {
+        bail!("usage: {INSIDE_TASK} TARGET");
+    };
+    let programs = Programs {
+        root: ForeignRoot::existing()?,
+        target,
+        here: host_program()?,
+    };
+    for (talker, listener, shared_memory) in pairs() {
+        let path = if shared_memory {
+            "shared memory"
+        } else {
+            "UDP"
+        };
+        let name = format!(
+            "{} talker, {} listener, {path}",
+            programs.name(talker),
+            programs.name(listener)
+        );
+        run_pair(&programs, talker, listener, shared_memory).context(name.clone())?;
+        println!("{name}: ok");
+    }
+    Ok(())
+}
+
+/// Talker, listener, and whether shared memory is on.
+fn pairs() -> impl Iterator<Item = (Side, Side, bool)> {
+    let sides = [
+        (Side::Target, Side::Target),
+        (Side::Target, Side::Here),
+        (Side::Here, Side::Target),
+    ];
+    let both = |(talker, listener)| [false, true].map(|memory| (talker, listener, memory));
+    sides.into_iter().flat_map(both)
+}
+
+/// The command of this machine, which `cargo build -p pteros-cli` has made.
+pub fn host_program() -> Result<PathBuf> {
+    Ok(target_folder()?.join("debug/pteros"))
+}
+
+struct Programs {
+    root: ForeignRoot,
+    target: &'static Target,
+    here: PathBuf,
+}
+
+impl Programs {
+    fn name(&self, side: Side) -> &'static str {
+        match side {
+            Side::Here => std::env::consts::ARCH,
+            Side::Target => self.target.machine.name,
+        }
+    }
+
+    fn command(&self, side: Side, shared_memory: bool, words: &[&str]) -> Result<Command> {
+        let state = if shared_memory { "on" } else { "off" };
+        match side {
+            Side::Here => {
+                let mut command = Command::new(&self.here);
+                command.args(words).env("PTEROS_SHARED_MEMORY", state);
+                Ok(command)
+            }
+            Side::Target => {
+                let variable = format!("PTEROS_SHARED_MEMORY={state}");
+                self.root.program(self.target, "pteros", &[variable], words)
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        side: Side,
+        shared_memory: bool,
+        words: &[&str],
+        log: &Path,
+    ) -> Result<Process> {
+        let log_file = File::create(log).with_context(|| format!("write {}", log.display()))?;
+        let child = self
+            .command(side, shared_memory, words)?
+            .stdin(Stdio::null())
+            .stdout(log_file.try_clone()?)
+            .stderr(log_file)
+            .spawn()
+            .with_context(|| format!("start pteros {}", words.join(" ")))?;
+        Ok(Process(child))
+    }
+}
+
+/// A started program, ended with this value.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn run_pair(programs: &Programs, talker: Side, listener: Side, shared_memory: bool) -> Result<()> {
+    let folder = target_folder()?.join("cross");
+    let [said, heard] = ["talker.log", "listener.log"].map(|name| folder.join(name));
+    let _listener = programs.start(listener, shared_memory, &["demo", "listener"], &heard)?;
+    let _talker = programs.start(talker, shared_memory, &["demo", "talker"], &said)?;
+    let path = if shared_memory {
+        "by shared memory"
+    } else {
+        "by UDP"
+    };
+    let began = Instant::now();
+    loop {
+        let count = fs::read_to_string(&heard)?.matches("I heard").count();
+        if count >= HEARD_MIN {
+            let why = programs
+                .command(Side::Here, shared_memory, &["topic", "why", "/chatter"])?
+                .output()
+                .context("run pteros topic why")?;
+            let why = String::from_utf8_lossy(&why.stdout).into_owned();
+            if why.contains(path) {
+                return Ok(());
+            }
+            ensure!(
+                began.elapsed() < TIMEOUT,
+                "{count} messages, but pteros topic why says: {why}"
+            );
+        }
+        ensure!(
+            began.elapsed() < TIMEOUT,
+            "{count} messages in {} s; the talker says: {}; the listener says: {}",
+            TIMEOUT.as_secs(),
+            fs::read_to_string(&said)?,
+            fs::read_to_string(&heard)?
+        );
+        std::thread::sleep(PAUSE);
+    }
+}
