@@ -14,8 +14,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use pteros_msg::cdr::Representation;
 use pteros_msg::type_support::MessageTypeSupport;
+use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::error::{PublishError, QosChangeError};
 use pteros_runtime::event::EndpointEvent;
+use pteros_runtime::names::dds_topic;
 use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::publisher_group as runtime;
 use pteros_runtime::rtps::id::Guid;
@@ -586,11 +588,13 @@ impl NodeCore {
             let store = &self.parameters;
             overrides.apply(store, &topic, "publisher", &mut options.qos)?;
         }
+        let runtime = self.core();
+        let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
+        options.qos = resolve_best_available(runtime.graph(), &dds, true, options.qos);
         ty.register_in(&self.context().inner.known_types);
         let mut spec = endpoint_spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
         spec.serialize_only = self.as_bytes;
-        let runtime = self.core();
         let own_name = || {
             let domain_id = runtime.options().domain_id;
             default_name(domain_id, &self.fully_qualified_name(), &topic)

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::names::{NameKind, dds_topic};
 use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -72,17 +73,19 @@ pub(crate) fn create_writer(
     name: &str,
     profile: &pteros_runtime::qos::QosProfile,
 ) -> PyResult<Arc<WriterEndpoint>> {
+    let core = &node.context.core;
+    let topic = dds_topic(name, profile.avoid_ros_namespace_conventions);
+    let profile = resolve_best_available(core.graph(), &topic, true, profile.clone());
     let mut qos = profile.to_endpoint();
     qos.user_data = type_hash_entry(types::type_hash(&program.name)?);
     let spec = EndpointSpec {
-        topic: dds_topic(name, profile.avoid_ros_namespace_conventions),
+        topic,
         type_name: program.ty.dds_type_name(),
         qos,
         serialize_only: true,
         message_type: filterable(program),
         ..EndpointSpec::default()
     };
-    let core = &node.context.core;
     py.detach(|| {
         let writer = core.create_writer(spec)?;
         core.discovery()

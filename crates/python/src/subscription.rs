@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::content_filter::FilterSpec;
 use pteros_runtime::names::{NameKind, dds_topic};
@@ -84,11 +85,7 @@ impl Subscription {
         let topic = topic_name(py, &node, NameKind::Topic, topic, &profile)?;
         let core = &node.context.core;
         let on_topic = dds_topic(&topic, profile.avoid_ros_namespace_conventions);
-        let publishers = core.graph().endpoints_on(&on_topic);
-        let offers = publishers
-            .iter()
-            .filter(|one| one.data.guid.entity.is_writer());
-        let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
+        let profile = resolve_best_available(core.graph(), &on_topic, false, profile);
         let mut endpoint_qos = profile.to_reader();
         endpoint_qos.user_data = type_hash_entry(types::type_hash(&program.name)?);
         if program.is_appendable {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use pteros_runtime::graph::Graph;
 use pteros_runtime::qos::{
     DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy,
 };
@@ -103,8 +104,7 @@ pub enum QosCompatibility {
 }
 
 impl RmwQosProfile {
-    /// The request of a publisher or subscription. Without peers, spans of BEST_AVAILABLE
-    /// have no offer to adopt, and count as not given.
+    /// The request of a publisher or subscription.
     ///
     /// # Errors
     /// See [`UnusableQosValue`].
@@ -324,7 +324,31 @@ impl Comparison {
 /// A duration; `None` is infinite or not given.
 fn duration(nanoseconds: i64) -> Option<Duration> {
     let given = u64::try_from(nanoseconds).ok().filter(|span| *span > 0)?;
-    (nanoseconds < DURATION_BEST_AVAILABLE).then(|| Duration::from_nanos(given))
+    (nanoseconds < DURATION_INFINITE).then(|| Duration::from_nanos(given))
+}
+
+/// A profile whose policies that are "best available" are resolved: by the endpoints of the
+/// other side that the graph knows of a DDS topic. Publishers and subscriptions are created
+/// with it.
+pub fn resolve_best_available(
+    graph: &Graph,
+    dds_topic: &str,
+    is_publisher: bool,
+    profile: QosProfile,
+) -> QosProfile {
+    if !profile.is_best_available() {
+        return profile;
+    }
+    let known = graph.endpoints_on(dds_topic);
+    let others = known
+        .iter()
+        .filter(|one| one.data.is_writer() != is_publisher);
+    let others = others.map(|one| &*one.data.qos);
+    if is_publisher {
+        profile.resolved_for_subscriptions(others)
+    } else {
+        profile.resolved_for_publishers(others)
+    }
 }
 
 fn nanoseconds(span: Span) -> i64 {
@@ -347,6 +371,8 @@ pub(crate) fn policy_kind(policy: Option<PolicyId>) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use pteros_runtime::qos::SPAN_BEST_AVAILABLE;
+
     use super::*;
 
     const RELIABLE: RmwQosProfile = RmwQosProfile {
@@ -429,12 +455,19 @@ mod tests {
             error.to_string(),
             "QoS policy durability has no usable value: 3"
         );
-        for span in [0, DURATION_BEST_AVAILABLE, DURATION_INFINITE] {
-            let profile = RmwQosProfile {
+        let best = Some(SPAN_BEST_AVAILABLE);
+        for (span, expected) in [
+            (0, None),
+            (DURATION_BEST_AVAILABLE, best),
+            (DURATION_INFINITE, None),
+        ] {
+            let asked = RmwQosProfile {
                 deadline: span,
                 ..RELIABLE
             };
-            assert_eq!(profile.to_profile().unwrap().deadline, None);
+            let profile = asked.to_profile().unwrap();
+            assert_eq!(profile.deadline, expected);
+            assert_eq!(asked.updated(&profile), asked);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::names::{NameKind, dds_topic, validate_dds_topic, validate_full};
 use pteros_runtime::outbound::{OutboundMessage, SerializedPayload};
 use pteros_runtime::rtps::qos::Durability;
@@ -101,11 +102,13 @@ unsafe fn create_publisher(
     let profile = qos::profile(qos)?;
     // SAFETY: the contract of rmw (lib.rs).
     let ty = unsafe { typesupport::message_type(type_support) }?;
+    let dds_topic = dds_topic(topic, avoids_conventions);
+    let core = &node.context.core;
+    let profile = resolve_best_available(core.graph(), &dds_topic, true, profile);
     let mut endpoint_qos = profile.to_endpoint();
     endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
-    let core = &node.context.core;
     let writer = core.create_writer(EndpointSpec {
-        topic: dds_topic(topic, avoids_conventions),
+        topic: dds_topic,
         type_name: ty.dds_name.clone(),
         qos: endpoint_qos,
         message_type: node.context.filterable_type(&ty),

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::content_filter::FilterSpec;
 use pteros_runtime::names::dds_topic;
 use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
@@ -89,11 +90,7 @@ unsafe fn create_subscription(
     let ty = unsafe { typesupport::message_type(type_support) }?;
     let dds_topic = dds_topic(topic, avoids_conventions);
     let core = &node.context.core;
-    let publishers = core.graph().endpoints_on(&dds_topic);
-    let offers = publishers
-        .iter()
-        .filter(|one| one.data.guid.entity.is_writer());
-    let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
+    let profile = resolve_best_available(core.graph(), &dds_topic, false, profile);
     let mut endpoint_qos = profile.to_reader();
     endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
     // The caller owns and frees the filter.

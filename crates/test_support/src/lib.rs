@@ -14,6 +14,7 @@
 )]
 
 pub mod allocations;
+pub mod behaviour;
 pub mod folder;
 pub mod fuzz;
 pub mod introspection;

@@ -3,10 +3,12 @@
  * words, which tabs separate, to a file, and compares what this program prints.
  */
 #include <example_interfaces/action/fibonacci.h>
+#include <example_interfaces/srv/add_two_ints.h>
 #include <inttypes.h>
 #include <pteros/pteros.h>
 #include <pthread.h>
 #include <rosgraph_msgs/msg/clock.h>
+#include <std_msgs/msg/string.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,6 +344,208 @@ static void goals(FILE *file) {
   close_node();
 }
 
+/* --- graph --- */
+
+#define ENTITIES_MAX 8
+
+static struct {
+  pteros_context_t *contexts[4];
+  pteros_node_t *nodes[4];
+  pteros_executor_t *executors[4];
+  size_t context_count, node_count;
+  struct {
+    char kind; /* as the step begins; 0 once it is dropped */
+    void *handle;
+    char taken[64];
+  } entities[ENTITIES_MAX];
+  size_t entity_count;
+} graph;
+
+static void add_graph_node(const char *name, const char *node_namespace) {
+  size_t at = graph.node_count++;
+  CHECK(at < 4);
+  pteros_context_t *in = graph.contexts[graph.context_count - 1];
+  graph.nodes[at] = pteros_node_new(in, name, node_namespace);
+  graph.executors[at] = pteros_executor_new(in);
+  CHECK(graph.nodes[at] != NULL && graph.executors[at] != NULL);
+  CHECK(pteros_executor_add_node(graph.executors[at], graph.nodes[at]) == PTEROS_OK);
+}
+
+static void add_graph_context(const char *name) {
+  CHECK(graph.context_count < 4);
+  graph.contexts[graph.context_count] = pteros_context_new(0, NULL);
+  CHECK(graph.contexts[graph.context_count++] != NULL);
+  add_graph_node(name, NULL);
+}
+
+static pteros_qos_t graph_qos(size_t from, size_t end) {
+  pteros_qos_t qos = PTEROS_QOS_DEFAULT;
+  for (size_t at = from; at < end; at++) {
+    const char *value = strchr(words[at], '=');
+    int64_t number = value == NULL ? 0 : strtoll(value + 1, NULL, 10);
+    if (is(at, "best_effort")) qos.reliability = PTEROS_RELIABILITY_BEST_EFFORT;
+    else if (is(at, "transient_local")) qos.durability = PTEROS_DURABILITY_TRANSIENT_LOCAL;
+    else if (is(at, "keep_all")) qos.history = PTEROS_HISTORY_KEEP_ALL;
+    else if (is(at, "manual")) qos.liveliness = PTEROS_LIVELINESS_MANUAL_BY_TOPIC;
+    else if (strncmp(words[at], "depth=", 6) == 0) qos.depth = (uint32_t)number;
+    else if (strncmp(words[at], "deadline=", 9) == 0) qos.deadline_ns = number * SECOND;
+    else if (strncmp(words[at], "lifespan=", 9) == 0) qos.lifespan_ns = number * SECOND;
+    else if (strncmp(words[at], "lease=", 6) == 0) qos.liveliness_lease_ns = number * SECOND;
+    else CHECK(false);
+  }
+  return qos;
+}
+
+static void ignore_request(const void *request, void *response, void *user) {
+  (void)request;
+  (void)response;
+  (void)user;
+}
+
+static void drop_entity(size_t at) {
+  void *handle = graph.entities[at].handle;
+  switch (graph.entities[at].kind) {
+    case 'p': pteros_publisher_free(handle); break;
+    case 's': pteros_subscription_free(handle); break;
+    case 'S': pteros_service_free(handle); break;
+    case 'c': pteros_client_free(handle); break;
+    default: break;
+  }
+  graph.entities[at].kind = 0;
+}
+
+static size_t entity_of(const char *word) { return (size_t)strtoll(word, NULL, 10) - 1; }
+
+/* Plays the step of the words from `from` to before `end`. */
+static void play_graph_step(size_t from, size_t end) {
+  const pteros_node_t *on = graph.nodes[graph.node_count - 1];
+  const pteros_message_type_t *type = &std_msgs__msg__String__type;
+  const pteros_service_type_t *service = &example_interfaces__srv__AddTwoInts__type;
+  const char *name = words[from + 1];
+  if (is(from, "context")) {
+    add_graph_context(name);
+  } else if (is(from, "node")) {
+    add_graph_node(words[from + 2], name);
+  } else if (is(from, "drop")) {
+    drop_entity(entity_of(name));
+  } else if (is(from, "send")) {
+    std_msgs__msg__String message;
+    CHECK(std_msgs__msg__String__init(&message));
+    CHECK(rosidl_runtime_c__String__assign(&message.data, words[from + 2]));
+    CHECK(pteros_publisher_publish(graph.entities[entity_of(name)].handle, &message) == PTEROS_OK);
+    std_msgs__msg__String__fini(&message);
+  } else {
+    pteros_qos_t qos = graph_qos(from + 2, end);
+    size_t at = graph.entity_count++;
+    CHECK(at < ENTITIES_MAX);
+    graph.entities[at].taken[0] = '\0';
+    graph.entities[at].kind = is(from, "server") ? 'S' : words[from][0];
+    void *handle = NULL;
+    switch (graph.entities[at].kind) {
+      case 'p': handle = pteros_publisher_new(on, type, name, &qos); break;
+      case 's': handle = pteros_subscription_new(on, type, name, &qos, NULL, NULL, NULL); break;
+      case 'S':
+        handle = pteros_service_new(on, service, name, NULL, ignore_request, NULL, NULL);
+        break;
+      default: handle = pteros_client_new(on, service, name, NULL);
+    }
+    CHECK(handle != NULL);
+    graph.entities[at].handle = handle;
+  }
+}
+
+/* Takes what has come, behind what had. */
+static void take_all(size_t at) {
+  std_msgs__msg__String message;
+  CHECK(std_msgs__msg__String__init(&message));
+  bool taken = true;
+  while (true) {
+    CHECK(pteros_subscription_take(graph.entities[at].handle, &message, NULL, &taken) == PTEROS_OK);
+    if (!taken) break;
+    if (graph.entities[at].taken[0] != '\0') strcat(graph.entities[at].taken, " ");
+    strcat(graph.entities[at].taken, message.data.data);
+  }
+  std_msgs__msg__String__fini(&message);
+}
+
+/* Appends a name, unless it is there or each node has it. They come sorted. */
+static void add_name(const char *name, const char *other, void *user) {
+  (void)other;
+  char *answer = user;
+  if (strcmp(name, "/parameter_events") == 0 || strcmp(name, "/rosout") == 0) return;
+  static const char *const nodes[] = {"/rows/", "/other/", "/ns/other/"};
+  for (size_t at = 0; at < sizeof nodes / sizeof *nodes; at++)
+    if (strncmp(name, nodes[at], strlen(nodes[at])) == 0) return;
+  const char *last = strrchr(answer, ' ');
+  if (strcmp(last == NULL ? answer : last + 1, name) == 0) return;
+  if (answer[0] != '\0') strcat(answer, " ");
+  strcat(answer, name);
+}
+
+/* The answer to the question that begins at `from`. */
+static void answer_graph(size_t from, char *answer) {
+  const pteros_node_t *on = graph.nodes[graph.node_count - 1];
+  const pteros_context_t *in = graph.contexts[graph.context_count - 1];
+  size_t at = count > from + 1 ? entity_of(words[from + 1]) : 0;
+  answer[0] = '\0';
+  if (is(from, "count")) {
+    bool is_publishers = is(from + 1, "publishers");
+    CHECK(is_publishers || is(from + 1, "subscriptions"));
+    sprintf(answer, "%zu",
+            is_publishers ? pteros_node_count_publishers(on, words[from + 2])
+                          : pteros_node_count_subscriptions(on, words[from + 2]));
+  } else if (is(from, "available")) {
+    bool is_ready = pteros_client_service_is_ready(graph.entities[at].handle);
+    strcpy(answer, is_ready ? "yes" : "no");
+  } else if (is(from, "matched")) {
+    void *handle = graph.entities[at].handle;
+    sprintf(answer, "%zu",
+            graph.entities[at].kind == 'p' ? pteros_publisher_matched_count(handle)
+                                           : pteros_subscription_matched_count(handle));
+  } else if (is(from, "take")) {
+    take_all(at);
+    strcpy(answer, graph.entities[at].taken);
+  } else if (is(from, "topics")) {
+    CHECK(pteros_graph_visit_topics(in, add_name, answer) == PTEROS_OK);
+  } else {
+    CHECK(is(from, "services"));
+    CHECK(pteros_graph_visit_services(in, add_name, answer) == PTEROS_OK);
+  }
+}
+
+/* A row is its steps, a ";" behind each but the last, "->" and the answer that is waited for. */
+static void graphs(FILE *file) {
+  while (read_line(file)) {
+    memset(&graph, 0, sizeof graph);
+    add_graph_context("rows");
+    size_t from = 0, at = 0;
+    for (; !is(at, "->"); at++) {
+      if (!is(at, ";")) continue;
+      play_graph_step(from, at);
+      from = at + 1;
+    }
+    const char *wanted = words[at + 1];
+    char answer[256] = "";
+    count = at;
+    int64_t until = monotonic() + TIMEOUT_S * SECOND;
+    for (int same = 0; same < 3 && monotonic() < until;) {
+      for (size_t one = 0; one < graph.node_count; one++)
+        CHECK(pteros_executor_spin_some(graph.executors[one], NULL) == PTEROS_OK);
+      answer_graph(from, answer);
+      if (answer[0] == '\0') strcpy(answer, "-");
+      same = strcmp(answer, wanted) == 0 ? same + 1 : 0;
+      if (same == 0) pteros_executor_spin_once(graph.executors[0], SECOND / 1000, NULL);
+    }
+    printf("%s\n", answer);
+    for (size_t one = 0; one < graph.entity_count; one++) drop_entity(one);
+    for (size_t one = 0; one < graph.node_count; one++) {
+      pteros_executor_free(graph.executors[one]);
+      pteros_node_free(graph.nodes[one]);
+    }
+    for (size_t one = 0; one < graph.context_count; one++) pteros_context_free(graph.contexts[one]);
+  }
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 3);
   FILE *file = fopen(argv[2], "r");
@@ -349,6 +553,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "parameters") == 0) parameters(file);
   if (strcmp(argv[1], "times") == 0) times(file);
   if (strcmp(argv[1], "goals") == 0) goals(file);
+  if (strcmp(argv[1], "graph") == 0) graphs(file);
   fclose(file);
   return 0;
 }

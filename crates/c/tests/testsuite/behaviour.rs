@@ -4,11 +4,12 @@
 
 use pteros::parameter::{ParameterType, ParameterValue};
 
+use pteros_test_support::behaviour::{self, LeftOut};
+
 use crate::harness::{Program, build_folder, c_compilers};
 
-/// Rows that the C driver does not play: the table, the words that such a row has at one of
-/// its places, and the reason. "*" stands for all rows.
-const ABSENT: [(&str, &[&str], &str); 13] = [
+/// Rows that the C driver does not play.
+const ABSENT: [LeftOut; 16] = [
     (
         "parameters",
         &["yaml"],
@@ -66,24 +67,43 @@ const ABSENT: [(&str, &[&str], &str); 13] = [
         "rows stop within a transition; C runs it whole with its callback, see lifecycle.c",
     ),
     ("filters", &["*"], "C has no message filters"),
+    (
+        "names",
+        &["*"],
+        "C passes names and arguments on to the node of Rust, and asks for no name",
+    ),
+    (
+        "graph",
+        &["best_available"],
+        "pteros_qos_t has no such policies",
+    ),
+    (
+        "graph",
+        &["servers", "clients", "names", "qos", "event"],
+        "C has no such query, and no events",
+    ),
 ];
 
-fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
-    let rows = table.lines().filter(|row| !row.starts_with('#'));
-    rows.map(|row| {
-        let (question, expected) = row.split_once("->").expect(row);
-        // Behind "| rclpy" stands the answer of Python, and behind another bar the calls of
-        // callbacks and events, which C does not see.
-        let expected = expected.split('|').next().unwrap_or_default();
-        (question.trim(), expected.trim())
-    })
+/// Questions and answers of a table.
+fn rows(table: &str) -> Vec<(String, String)> {
+    // Behind "| rclpy" stands the answer of Python, and behind another bar the calls of
+    // callbacks and events, which C does not see.
+    let answer = |expected: &str| {
+        expected
+            .split('|')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let rows = behaviour::rows(table).into_iter();
+    rows.map(|row| (row.question, answer(&row.expected)))
+        .collect()
 }
 
 /// Whether C cannot play a row with these words.
 fn is_absent(table: &str, words: &[&str]) -> bool {
-    let absent = ABSENT.iter().filter(|(one, ..)| *one == table);
-    let mut absent = absent.flat_map(|(_, absent, _)| *absent);
-    absent.any(|absent| *absent == "*" || words.contains(absent))
+    behaviour::is_left_out(&ABSENT, table, words.iter().copied())
 }
 
 /// Plays rows and returns their outcomes.
@@ -211,16 +231,15 @@ fn parameter_lines(who: &str, question: &str) -> Option<String> {
 
 #[test]
 fn parameters_of_c_have_the_rows_of_the_behaviour_table() {
-    let table = include_str!("../../../rcl/tests/behaviour/parameters.txt");
     let mut played = Played {
         lines: String::new(),
         rows: Vec::new(),
     };
-    for (question, expected) in rows(table) {
+    for (question, expected) in rows("parameters") {
         let (who, question) = question.split_once(' ').unwrap();
         if let Some(lines) = parameter_lines(who, question) {
             played.lines += &lines;
-            played.rows.push((question.into(), expected.into()));
+            played.rows.push((question.to_owned(), expected));
         }
     }
     assert!(played.rows.len() > 40, "{} rows", played.rows.len());
@@ -252,12 +271,11 @@ fn nanoseconds(word: &str) -> String {
 
 #[test]
 fn timers_of_c_follow_the_rows_of_the_behaviour_table() {
-    let table = include_str!("../../../rcl/tests/behaviour/time.txt");
     let mut played = Played {
         lines: String::new(),
         rows: Vec::new(),
     };
-    for (question, expected) in rows(table) {
+    for (question, expected) in rows("time") {
         let (kind, steps) = question.split_once(' ').unwrap();
         if is_absent("time", &[kind]) {
             continue;
@@ -277,7 +295,7 @@ fn timers_of_c_follow_the_rows_of_the_behaviour_table() {
             words.push(follows.clone());
         }
         played.lines += &(words.join("\t") + "\n");
-        played.rows.push((question.into(), expected.join(" ")));
+        played.rows.push((question.clone(), expected.join(" ")));
     }
     assert!(played.rows.len() > 15);
     compare("times", 182, &played, |found, expected| {
@@ -287,41 +305,42 @@ fn timers_of_c_follow_the_rows_of_the_behaviour_table() {
 
 #[test]
 fn goals_of_c_have_the_rows_of_the_behaviour_table() {
-    let table = include_str!("../../../rcl/tests/behaviour/goals.txt");
     let mut played = Played {
         lines: String::new(),
         rows: Vec::new(),
     };
-    for (question, expected) in rows(table) {
+    for (question, expected) in rows("goals") {
         let words: Vec<_> = question.split(' ').collect();
         if is_absent("goals", &words) {
             continue;
         }
         assert_eq!(words[0], "goal", "{question}");
         played.lines += &(words[1..].join("\t") + "\n");
-        played.rows.push((question.into(), expected.into()));
+        played.rows.push((question.clone(), expected));
     }
     assert!(played.rows.len() > 15);
     compare("goals", 183, &played, |found, expected| found == expected);
 }
 
 #[test]
-fn every_table_has_rows_of_c_or_a_reason() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../rcl/tests/behaviour");
-    let mut tables: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    tables.sort();
-    let known = ["filters", "goals", "lifecycle", "parameters", "time"];
-    assert_eq!(tables, known.map(|table| format!("{table}.txt")));
-    for (table, words, reason) in ABSENT {
-        let text = std::fs::read_to_string(format!("{folder}/{table}.txt")).unwrap();
-        assert!(known.contains(&table) && !reason.is_empty());
-        // A word that no row has is a reason for nothing.
-        for word in words {
-            let is_found = *word == "*" || *word == "set of several" || text.contains(word);
-            assert!(is_found, "{table}: {word}");
+fn the_graph_of_c_has_the_rows_of_the_behaviour_table() {
+    let mut played = Played {
+        lines: String::new(),
+        rows: Vec::new(),
+    };
+    for (question, expected) in rows("graph") {
+        let words: Vec<_> = question.split([' ', ';']).collect();
+        if !is_absent("graph", &words) {
+            let steps = question.replace(';', " ;").replace(' ', "\t");
+            played.lines += &format!("{steps}\t->\t{expected}\n");
+            played.rows.push((question.clone(), expected));
         }
     }
+    assert!(played.rows.len() > 40, "{} rows", played.rows.len());
+    compare("graph", 184, &played, |found, expected| found == expected);
+}
+
+#[test]
+fn every_table_has_rows_of_c_or_a_reason() {
+    behaviour::check_list(&["goals", "graph", "parameters", "time"], &ABSENT);
 }

@@ -21,7 +21,7 @@ pub use change::ImmutablePolicy;
 pub use data_lifecycle::DataLifecycle;
 pub use durability_service::DurabilityService;
 pub use policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
-pub use profile::{DEPTH_MAX, QosProfile};
+pub use profile::{DEPTH_MAX, QosProfile, SPAN_BEST_AVAILABLE};
 pub use pteros_msg::cdr::Representation;
 pub use pteros_rtps::qos::{DestinationOrder, History, Ownership, Presentation, ResourceLimits};
 pub use text::{QosParseError, parse_duration};

@@ -59,7 +59,7 @@ pub enum LivelinessPolicy {
     ManualByTopic,
     /// DDS's own default: automatic.
     SystemDefault,
-    /// Publishers: manual by topic. Subscriptions: manual by topic if every
-    /// publisher known at creation is.
+    /// Publishers: manual by topic if a subscription known at creation requests it, else
+    /// automatic. Subscriptions: manual by topic if every publisher known at creation is.
     BestAvailable,
 }

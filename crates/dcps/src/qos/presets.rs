@@ -9,7 +9,7 @@ use pteros_rtps::qos::{DestinationOrder, Ownership, ResourceLimits};
 
 use super::durability_service::DurabilityService;
 use super::policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
-use super::profile::QosProfile;
+use super::profile::{QosProfile, SPAN_BEST_AVAILABLE};
 
 /// ROS 2's presets.
 impl QosProfile {
@@ -83,6 +83,8 @@ impl QosProfile {
             reliability: ReliabilityPolicy::BestAvailable,
             durability: DurabilityPolicy::BestAvailable,
             liveliness: LivelinessPolicy::BestAvailable,
+            deadline: Some(SPAN_BEST_AVAILABLE),
+            liveliness_lease: Some(SPAN_BEST_AVAILABLE),
             ..Self::default()
         }
     }

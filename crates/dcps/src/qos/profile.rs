@@ -20,6 +20,11 @@ use super::policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, Reliabili
 
 /// The largest depth that the protocol can announce.
 pub const DEPTH_MAX: usize = i32::MAX as usize;
+/// A deadline or a lease that is "best available": publishers take the shortest of the
+/// subscriptions known at creation, subscriptions the longest of the publishers
+/// (RMW_QOS_DEADLINE_BEST_AVAILABLE).
+pub const SPAN_BEST_AVAILABLE: Duration = Duration::from_nanos(i64::MAX as u64 - 1);
+
 /// Everything that can be asked of a publisher or subscription. A plain value:
 /// what contradicts itself is refused when an endpoint is created with it.
 ///
@@ -187,8 +192,8 @@ impl QosProfile {
 
     /// The QoS that a publisher announces, representation included.
     ///
-    /// System defaults become definite. "Best available" becomes the strongest; see
-    /// [`QosProfile::resolved_for_publishers`] for subscriptions.
+    /// System defaults become definite. "Best available" becomes what a publisher without
+    /// subscriptions takes; see [`QosProfile::resolved_for_subscriptions`].
     pub fn to_endpoint(&self) -> EndpointQos {
         EndpointQos {
             reliability: match self.reliability {
@@ -211,13 +216,11 @@ impl QosProfile {
             deadline: given_span(self.deadline),
             lifespan: given_span(self.lifespan),
             liveliness: match self.liveliness {
-                LivelinessPolicy::ManualByTopic | LivelinessPolicy::BestAvailable => {
-                    Liveliness::ManualByTopic
-                }
+                LivelinessPolicy::ManualByTopic => Liveliness::ManualByTopic,
                 LivelinessPolicy::ManualByParticipant => Liveliness::ManualByParticipant,
-                LivelinessPolicy::Automatic | LivelinessPolicy::SystemDefault => {
-                    Liveliness::Automatic
-                }
+                LivelinessPolicy::Automatic
+                | LivelinessPolicy::SystemDefault
+                | LivelinessPolicy::BestAvailable => Liveliness::Automatic,
             },
             lease_duration: given_span(self.liveliness_lease),
             latency_budget: self.latency_budget.into(),
@@ -296,6 +299,48 @@ impl QosProfile {
         }
     }
 
+    /// Whether a policy is "best available", which the endpoints known at creation resolve.
+    pub fn is_best_available(&self) -> bool {
+        self.reliability == ReliabilityPolicy::BestAvailable
+            || self.durability == DurabilityPolicy::BestAvailable
+            || self.liveliness == LivelinessPolicy::BestAvailable
+            || [self.deadline, self.liveliness_lease].contains(&Some(SPAN_BEST_AVAILABLE))
+    }
+
+    /// Resolves "best available" for a publisher with the known subscriptions, so that it
+    /// matches them. Reliability and durability are the strong ones in any case.
+    pub fn resolved_for_subscriptions<'a>(
+        &self,
+        subscriptions: impl IntoIterator<Item = &'a EndpointQos>,
+    ) -> QosProfile {
+        let (mut manual, mut deadline, mut lease) = (false, Span::INFINITE, Span::INFINITE);
+        for requested in subscriptions {
+            manual |= requested.liveliness == Liveliness::ManualByTopic;
+            deadline = deadline.min(requested.deadline);
+            lease = lease.min(requested.lease_duration);
+        }
+        let mut settled = self.resolved_for_publishers([]);
+        settled.settle(self, manual, deadline, lease);
+        settled
+    }
+
+    /// Resolves liveliness and spans that are "best available" in `asked`.
+    fn settle(&mut self, asked: &QosProfile, manual: bool, deadline: Span, lease: Span) {
+        if asked.liveliness == LivelinessPolicy::BestAvailable {
+            self.liveliness = if manual {
+                LivelinessPolicy::ManualByTopic
+            } else {
+                LivelinessPolicy::Automatic
+            };
+        }
+        if asked.deadline == Some(SPAN_BEST_AVAILABLE) {
+            self.deadline = deadline.to_std();
+        }
+        if asked.liveliness_lease == Some(SPAN_BEST_AVAILABLE) {
+            self.liveliness_lease = lease.to_std();
+        }
+    }
+
     /// Resolves "best available" for a subscription with the known publishers.
     ///
     /// Each such policy is the strong one only if all publishers offer it. Without
@@ -306,10 +351,13 @@ impl QosProfile {
         publishers: impl IntoIterator<Item = &'a EndpointQos>,
     ) -> QosProfile {
         let (mut reliable, mut transient_local, mut manual) = (true, true, true);
+        let (mut deadline, mut lease) = (None, None);
         for offered in publishers {
             reliable &= offered.reliability == Reliability::Reliable;
             transient_local &= offered.durability >= Durability::TransientLocal;
             manual &= offered.liveliness == Liveliness::ManualByTopic;
+            deadline = deadline.max(Some(offered.deadline));
+            lease = lease.max(Some(offered.lease_duration));
         }
         let mut settled = self.clone();
         if settled.reliability == ReliabilityPolicy::BestAvailable {
@@ -326,13 +374,8 @@ impl QosProfile {
                 DurabilityPolicy::Volatile
             };
         }
-        if settled.liveliness == LivelinessPolicy::BestAvailable {
-            settled.liveliness = if manual {
-                LivelinessPolicy::ManualByTopic
-            } else {
-                LivelinessPolicy::Automatic
-            };
-        }
+        let span = |longest: Option<Span>| longest.unwrap_or(Span::INFINITE);
+        settled.settle(self, manual, span(deadline), span(lease));
         settled
     }
 }
@@ -354,7 +397,9 @@ pub(super) fn span(duration: Option<Duration>) -> Span {
     duration.map_or(Span::INFINITE, Span::from)
 }
 
-/// The duration, unless it is zero or infinite.
+/// The duration, unless it is zero, infinite or best available.
 pub(super) fn given(duration: Option<Duration>) -> Option<Duration> {
-    duration.filter(|d| *d != Duration::ZERO && *d != Duration::MAX)
+    let is_given =
+        |span: &Duration| ![Duration::ZERO, Duration::MAX, SPAN_BEST_AVAILABLE].contains(span);
+    duration.filter(is_given)
 }

@@ -139,6 +139,34 @@ fn best_available_follows_the_weakest_publisher() {
 }
 
 #[test]
+fn best_available_spans_follow_the_other_side() {
+    let seconds = |count| QosProfile::default().deadline(Duration::from_secs(count));
+    let [short, long, none] =
+        [seconds(2), seconds(3), QosProfile::default()].map(|profile| profile.to_endpoint());
+    let asked = QosProfile::best_available();
+    assert!(asked.is_best_available() && !seconds(2).is_best_available());
+    assert_eq!(asked.to_endpoint().deadline, none.deadline);
+    for (known, of_subscription, of_publisher) in [
+        (&[&short, &long][..], Some(3), Some(2)),
+        (&[&short, &none], None, Some(2)),
+        (&[], None, None),
+    ] {
+        let subscription = asked.resolved_for_publishers(known.iter().copied());
+        let publisher = asked.resolved_for_subscriptions(known.iter().copied());
+        assert!(!subscription.is_best_available() && !publisher.is_best_available());
+        assert_eq!(
+            subscription.deadline,
+            of_subscription.map(Duration::from_secs)
+        );
+        assert_eq!(publisher.deadline, of_publisher.map(Duration::from_secs));
+        for other in known {
+            assert_eq!(mismatches(other, &subscription.to_endpoint()), []);
+            assert_eq!(mismatches(&publisher.to_endpoint(), other), []);
+        }
+    }
+}
+
+#[test]
 fn an_invalid_profile_is_an_error_with_policy_value_and_hint() {
     let limits = |max_samples| ResourceLimits {
         max_samples: Some(max_samples),

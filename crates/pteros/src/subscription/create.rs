@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::content_filter::FilterSpec as ContentFilter;
 use pteros_runtime::event::EndpointEvent;
 use pteros_runtime::instance::TopicKey;
@@ -346,9 +347,7 @@ impl NodeCore {
             // Other DDS implementations match endpoints only if both have a key.
             ty.keying = TopicKey::Unreadable;
         }
-        let qos = options
-            .qos
-            .resolved_for_publishers(publishers.iter().map(|publisher| &*publisher.data.qos));
+        let qos = resolve_best_available(runtime.graph(), &dds, false, options.qos);
         ty.register_in(&self.context().inner.known_types);
         let mut spec = endpoint_spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         spec.content_filter = options.content_filter;

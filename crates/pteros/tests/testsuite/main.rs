@@ -14,6 +14,7 @@ mod durable_restart;
 mod dynamic_actions;
 mod executors;
 mod futures;
+mod graph_rows;
 mod guard_conditions;
 mod idle;
 mod interop;

@@ -320,3 +320,32 @@ fn the_path_of_a_parameter_file_keeps_its_bytes() {
     assert_eq!(arguments.parameters, [ParameterArgument::File(path.into())]);
     assert!(rest.is_empty());
 }
+
+#[test]
+fn the_rows_of_the_behaviour_table_hold() {
+    let rows = include_str!("../../tests/behaviour/names.txt").lines();
+    let mut count = 0;
+    for row in rows.filter(|row| !row.starts_with('#')) {
+        let (words, expected) = row.split_once(" -> ").expect(row);
+        let words: Vec<_> = words.split(' ').collect();
+        let (given, asked) = match words.as_slice() {
+            [given @ .., "node"] => (given, None),
+            [given @ .., kind, name] => (given, Some((*kind, *name))),
+            _ => panic!("{row}"),
+        };
+        let arguments = rules(given);
+        let sources = [&arguments];
+        let (node, namespace) = remap::node_identity(&sources, "talker", "/ns").unwrap();
+        let found = match asked {
+            None => Ok(pteros_runtime::names::node_path(&namespace, &node)),
+            Some((kind, name)) => {
+                let kind = if kind == "topic" { Topic } else { Service };
+                remap::resolve_name(&sources, kind, name, &node, &namespace)
+            }
+        };
+        let found = found.unwrap_or_else(|_| "invalid".to_owned());
+        assert_eq!(found, expected, "{row}");
+        count += 1;
+    }
+    assert!(count > 60);
+}

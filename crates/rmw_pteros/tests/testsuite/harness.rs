@@ -35,37 +35,37 @@ unsafe extern "C" {
         name: *const c_char,
         ns: *const c_char,
     ) -> *mut Node;
-    fn rmw_destroy_node(node: *mut Node) -> Ret;
-    fn rmw_create_publisher(
+    pub fn rmw_destroy_node(node: *mut Node) -> Ret;
+    pub fn rmw_create_publisher(
         node: *const Node,
         type_support: *const MessageTypeSupport,
         topic: *const c_char,
         qos: *const QosProfile,
         options: *const PublisherOptions,
     ) -> *mut Publisher;
-    fn rmw_destroy_publisher(node: *mut Node, publisher: *mut Publisher) -> Ret;
-    fn rmw_create_subscription(
+    pub fn rmw_destroy_publisher(node: *mut Node, publisher: *mut Publisher) -> Ret;
+    pub fn rmw_create_subscription(
         node: *const Node,
         type_support: *const MessageTypeSupport,
         topic: *const c_char,
         qos: *const QosProfile,
         options: *const SubscriptionOptions,
     ) -> *mut Subscription;
-    fn rmw_destroy_subscription(node: *mut Node, subscription: *mut Subscription) -> Ret;
-    fn rmw_create_client(
+    pub fn rmw_destroy_subscription(node: *mut Node, subscription: *mut Subscription) -> Ret;
+    pub fn rmw_create_client(
         node: *const Node,
         type_support: *const ServiceTypeSupport,
         name: *const c_char,
         qos: *const QosProfile,
     ) -> *mut ServiceHandle;
-    fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret;
-    fn rmw_create_service(
+    pub fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret;
+    pub fn rmw_create_service(
         node: *const Node,
         type_support: *const ServiceTypeSupport,
         name: *const c_char,
         qos: *const QosProfile,
     ) -> *mut ServiceHandle;
-    fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret;
+    pub fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret;
     pub fn rmw_send_request(
         client: *const ServiceHandle,
         request: *const c_void,
@@ -448,6 +448,11 @@ pub fn unused_domain() -> usize {
 
 impl Party {
     pub fn new(domain: usize) -> Self {
+        Self::with_node(domain, c"party")
+    }
+
+    /// With a node of that name.
+    pub fn with_node(domain: usize, name: &CStr) -> Self {
         /// `RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST`.
         const LOCALHOST: u32 = 2;
         // SAFETY: the order of calls is that of rcl.
@@ -461,7 +466,7 @@ impl Party {
             let mut context: Box<Context> = Box::new(zeroed());
             assert_eq!(rmw_init(&raw const options, &raw mut *context), ret::OK);
             assert_eq!(rmw_init_options_fini(&mut options), ret::OK);
-            let node = rmw_create_node(&raw mut *context, c"party".as_ptr(), c"/".as_ptr());
+            let node = rmw_create_node(&raw mut *context, name.as_ptr(), c"/".as_ptr());
             assert!(!node.is_null());
             let wait_set = rmw_create_wait_set(&raw mut *context, 1);
             assert!(!wait_set.is_null());

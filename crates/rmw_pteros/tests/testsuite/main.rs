@@ -7,6 +7,7 @@
 )]
 
 mod allocations;
+mod behaviour;
 mod callbacks;
 mod content_filters;
 mod failing_allocators;

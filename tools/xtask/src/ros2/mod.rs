@@ -5,7 +5,8 @@
 //! build folder of a workspace with built tests. Elsewhere a folder beside the checkout may
 //! bring both (`beside`); then the suites of the middleware itself run. Each suite gives one line: passed,
 //! failed, and failures that `exceptions.txt` expects with a reason. An exception for
-//! a case that passes, or that is gone, fails too.
+//! a case that passes, or that is gone, fails too. The suite `behaviour` is ours: the tables
+//! of `crates/rcl/tests/behaviour`, played on ROS 2's rclpy.
 //!
 //! `--wheel` runs ROS 2's suites of Python on the Python wheel (`wheel`).
 //! `--valgrind` runs the suites of C++ under valgrind (`memcheck`), and `--soak` lets
@@ -64,6 +65,8 @@ struct Suite {
 enum SuiteKind {
     Gtest,
     Pytest,
+    /// The behaviour tables of the client core, which are ours.
+    Tables,
 }
 
 impl Suite {
@@ -82,7 +85,7 @@ impl Suite {
     }
 }
 
-const SUITES: [Suite; 6] = [
+const SUITES: [Suite; 7] = [
     gtest_suite("test_rmw_implementation", &["on", "off"]),
     gtest_suite("rcl", &["off"]),
     gtest_suite("rcl_action", &["on"]),
@@ -92,6 +95,7 @@ const SUITES: [Suite; 6] = [
         ..gtest_suite("rclpy", &["on"])
     },
     RCLCPP,
+    TABLES,
 ];
 
 /// What uses the middleware. The others of its hundred programs test rclcpp alone.
@@ -116,8 +120,18 @@ const RCLCPP: Suite = Suite {
     ..gtest_suite("rclcpp", &["on"])
 };
 
+/// What the tables say of Pteros, asked of rcl and rclpy.
+const TABLES: Suite = Suite {
+    kind: SuiteKind::Tables,
+    ..gtest_suite("behaviour", &["on"])
+};
+
 /// The suites of an installation that a folder beside the checkout brings: minutes.
-const SUITES_BESIDE: [Suite; 2] = [gtest_suite("test_rmw_implementation", &["on"]), RCLCPP];
+const SUITES_BESIDE: [Suite; 3] = [
+    gtest_suite("test_rmw_implementation", &["on"]),
+    RCLCPP,
+    TABLES,
+];
 
 const fn gtest_suite(package: &'static str, optional_features: &'static [&'static str]) -> Suite {
     Suite {
@@ -307,14 +321,18 @@ fn run_suites(
 /// # Errors
 /// Its built tests are not there; the text says where they were looked for.
 fn run_suite(bench: &Bench, suite: Suite, only: &str) -> Result<Vec<ProgramRun>> {
-    let Some(build) = bench.installation.tests() else {
-        bail!("PTEROS_ROS2_TESTS names no build folder of a workspace with built tests");
+    let tests = || {
+        let Some(build) = bench.installation.tests() else {
+            bail!("PTEROS_ROS2_TESTS names no build folder of a workspace with built tests");
+        };
+        let folder = build.join(suite.package);
+        ensure!(folder.is_dir(), "{} does not exist", folder.display());
+        Ok(folder)
     };
-    let folder = build.join(suite.package);
-    ensure!(folder.is_dir(), "{} does not exist", folder.display());
     match suite.kind {
-        SuiteKind::Gtest => gtest::run(bench, &suite, &folder, only),
-        SuiteKind::Pytest => pytest::run(bench, suite.package, &folder, only),
+        SuiteKind::Gtest => gtest::run(bench, &suite, &tests()?, only),
+        SuiteKind::Pytest => pytest::run(bench, suite.package, &tests()?, only),
+        SuiteKind::Tables => pytest::run_tables(bench, suite.package),
     }
 }
 

@@ -13,10 +13,13 @@ use anyhow::{Context, Result, bail, ensure};
 use super::bench::{Bench, run_twice, write_log};
 use super::case::{CRASHED, Case, CaseStatus, ProgramRun};
 use super::exceptions::Exceptions;
+use crate::checkout::root;
 use crate::limited_command::run_limited;
 
 /// The longest that one file may take.
 const FILE_MAX: Duration = Duration::from_secs(300);
+/// The behaviour tables of the client core, from the folder of the crates.
+const TABLES: &str = "rcl/tests/behaviour";
 /// Files of tests that look at the sources, and not at what they do.
 const LINTERS: [&str; 5] = ["copyright", "flake8", "mypy", "pep257", "xmllint"];
 
@@ -36,6 +39,24 @@ pub struct Pytest<'a> {
 /// Runs the files of a package that CMake has configured: its source folder is in
 /// CMake's cache. `only` is a part of their names.
 pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+    run_folder(
+        bench,
+        suite,
+        &source_folder(build, suite)?.join("test"),
+        only,
+    )
+}
+
+/// Plays the behaviour tables by the driver of the wheel's tests, on the installation's
+/// rclpy. The rows that ROS 2 answers otherwise stand in the driver.
+pub fn run_tables(bench: &Bench, suite: &str) -> Result<Vec<ProgramRun>> {
+    let crates = root().join("crates");
+    // The driver looks for them from its copy.
+    copy_tree(&crates.join(TABLES), &bench.folder.join(TABLES))?;
+    run_folder(bench, suite, &crates.join("python/tests"), "test_behaviour")
+}
+
+fn run_folder(bench: &Bench, suite: &str, source: &Path, only: &str) -> Result<Vec<ProgramRun>> {
     let pytest = Pytest {
         suite,
         python: &bench.installation.python(),
@@ -44,7 +65,7 @@ pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<P
         command: &|words| bench.command(words, &[]),
         log: &|program| bench.log(suite, program),
     };
-    pytest.run(&source_folder(build, suite)?.join("test"), only)
+    pytest.run(source, only)
 }
 
 impl Pytest<'_> {
