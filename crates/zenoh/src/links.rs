@@ -23,10 +23,7 @@ use zenoh::qos::CongestionControl;
 use zenoh::query::{ConsolidationMode, Querier, Query, QueryTarget, Queryable};
 use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
-use zenoh_ext::{
-    AdvancedPublisher, AdvancedPublisherBuilderExt, AdvancedSubscriber,
-    AdvancedSubscriberBuilderExt, CacheConfig, HistoryConfig, MissDetectionConfig, RecoveryConfig,
-};
+use zenoh_ext::{AdvancedPublisher, AdvancedPublisherBuilderExt, CacheConfig, MissDetectionConfig};
 
 use crate::attachment::{Attachment, NAMED_BYTES};
 use crate::declarer::{Declarer, failure};
@@ -34,7 +31,7 @@ use crate::gid::Gid;
 use crate::history_order::HISTORY_MAX;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::{Place, RESULT_SERVICE_END, Role};
-use crate::ordered_history::{HISTORY_TIMEOUT, OrderedHistory, SharedFilter};
+use crate::ordered_history::{HistorySpec, OrderedHistory, SharedFilter};
 use crate::readiness::{Readiness, WAIT_MAX, after_declarations, after_history};
 use crate::session_id::SessionId;
 
@@ -95,17 +92,9 @@ enum Entity {
     Publisher(Publisher<'static>),
     CachingPublisher(Box<AdvancedPublisher<'static>>),
     Subscriber(#[allow(dead_code, reason = "declared until dropped")] Subscriber<()>),
-    HistorySubscriber(
-        #[allow(dead_code, reason = "declared until dropped")] Box<HistorySubscriber>,
-    ),
+    HistorySubscriber(#[allow(dead_code, reason = "declared until dropped")] Box<OrderedHistory>),
     Server(#[allow(dead_code, reason = "declared until dropped")] Queryable<()>),
     Client(Querier<'static>),
-}
-
-/// A transient-local subscription and the subscriber of its publishers' tokens.
-struct HistorySubscriber {
-    _subscriber: AdvancedSubscriber<()>,
-    _publishers: Subscriber<()>,
 }
 
 /// Parameters of a link.
@@ -561,36 +550,15 @@ fn history_subscriber(
     filter: SharedFilter,
     receiver: Receiver,
 ) -> zenoh::Result<Entity> {
-    let depth = wanted_depth(qos);
-    let history = HistoryConfig::default()
-        .detect_late_publishers()
-        .max_samples(depth);
-    let key = KeyExpr::try_from(key)?;
-    let deliver = move |sample: &Sample| receiver.receive_sample(sample);
-    let ordered = OrderedHistory::new(session, key.clone(), depth, filter, deliver);
-    let ordered = Arc::new(ordered);
-    let of_publishers = ordered.clone();
-    let advanced = session
-        .declare_subscriber(key)
-        .callback(move |sample| ordered.receive(sample))
-        .allowed_origin(Locality::Remote)
-        .history(history)
-        .query_timeout(HISTORY_TIMEOUT)
-        .subscriber_detection();
-    let advanced = if qos.reliability == Reliability::Reliable {
-        advanced.recovery(RecoveryConfig::default().heartbeat())
-    } else {
-        advanced
+    let spec = HistorySpec {
+        key: KeyExpr::try_from(key)?,
+        depth: wanted_depth(qos),
+        is_reliable: qos.reliability == Reliability::Reliable,
+        filter,
     };
-    let subscriber = advanced.wait()?;
-    let publishers = subscriber
-        .detect_publishers()
-        .callback(move |token| of_publishers.note_publisher(&token))
-        .wait()?;
-    Ok(Entity::HistorySubscriber(Box::new(HistorySubscriber {
-        _subscriber: subscriber,
-        _publishers: publishers,
-    })))
+    let deliver = move |sample: &Sample| receiver.receive_sample(sample);
+    let declared = OrderedHistory::declare(session, spec, deliver)?;
+    Ok(Entity::HistorySubscriber(Box::new(declared)))
 }
 
 fn server(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {

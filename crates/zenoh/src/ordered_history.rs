@@ -1,5 +1,8 @@
-//! Sends the history queries of [`HistoryOrder`] to publishers, and delivers samples in
-//! order.
+//! A transient-local subscription: declares what it needs of Zenoh, sends the queries of
+//! [`HistoryOrder`] to publishers, and delivers samples in order.
+//!
+//! It replaces the subscriber of zenoh-ext, and has its keys and parameters. That one drops
+//! all samples of a publisher after one with a forged number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +10,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_rtps::content_filter::ContentFilter;
 use zenoh::key_expr::KeyExpr;
-use zenoh::query::{ConsolidationMode, Reply, ReplyKeyExpr};
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::Subscriber;
+use zenoh::query::{ConsolidationMode, QueryTarget, Reply, ReplyKeyExpr};
 use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
 
@@ -15,150 +20,278 @@ use crate::history_order::{HistoryOrder, HistoryQuery, Source};
 use crate::session_id::SessionId;
 
 /// Timeout of a history query.
-pub const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The content filter of a subscription, which may be replaced.
 pub type SharedFilter = Arc<Mutex<Option<Arc<ContentFilter>>>>;
 
-/// The samples of one transient-local subscription. Thread-safe.
+/// One transient-local subscription. Declared until it is dropped.
 pub struct OrderedHistory {
-    session: Session,
-    key: KeyExpr<'static>,
-    shared: Arc<Shared>,
+    _samples: Subscriber<()>,
+    _publishers: Subscriber<()>,
+    _heartbeats: Option<Subscriber<()>>,
+    _token: LivelinessToken,
+}
+
+/// Parameters of a subscription.
+pub struct HistorySpec {
+    /// Key of the samples.
+    pub key: KeyExpr<'static>,
+    /// History depth.
+    pub depth: usize,
+    /// Whether missing samples are queried.
+    pub is_reliable: bool,
+    /// The content filter.
+    pub filter: SharedFilter,
 }
 
 struct Shared {
+    session: Session,
+    key: KeyExpr<'static>,
     order: Mutex<HistoryOrder<Sample>>,
     filter: SharedFilter,
     deliver: Box<dyn Fn(&Sample) + Send + Sync>,
 }
 
 impl OrderedHistory {
-    /// For a subscription of history depth `depth`. `deliver` must not block.
-    pub fn new(
+    /// Declares the subscription and queries the history. `deliver` must not block.
+    ///
+    /// Blocks while Zenoh's transmission queue is full.
+    ///
+    /// # Errors
+    /// Zenoh's.
+    pub fn declare(
         session: &Session,
-        key: KeyExpr<'static>,
-        depth: usize,
-        filter: SharedFilter,
+        spec: HistorySpec,
         deliver: impl Fn(&Sample) + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            session: session.clone(),
+    ) -> zenoh::Result<Self> {
+        let HistorySpec {
             key,
-            shared: Arc::new(Shared {
-                order: Mutex::new(HistoryOrder::new(depth)),
-                filter,
-                deliver: Box::new(deliver),
-            }),
-        }
+            depth,
+            is_reliable,
+            filter,
+        } = spec;
+        let shared = Arc::new(Shared {
+            session: session.clone(),
+            key: key.clone(),
+            order: Mutex::new(HistoryOrder::new(depth, is_reliable)),
+            filter,
+            deliver: Box::new(deliver),
+        });
+        let receiver = shared.clone();
+        let samples = session
+            .declare_subscriber(key.clone())
+            .callback(move |sample| receiver.receive(sample))
+            .allowed_origin(Locality::Remote)
+            .wait()?;
+        let of_publishers = format!("{key}/@adv/pub/**");
+        let receiver = shared.clone();
+        let heartbeats = session
+            .declare_subscriber(of_publishers.clone())
+            .callback(move |heartbeat| receiver.note_heartbeat(&heartbeat))
+            .allowed_origin(Locality::Remote);
+        let heartbeats = is_reliable.then(|| heartbeats.wait()).transpose()?;
+        shared.query_all()?;
+        let publishers = session
+            .liveliness()
+            .declare_subscriber(of_publishers)
+            .history(true)
+            .callback(move |token| shared.note_publisher(&token))
+            .wait()?;
+        let id = samples.id();
+        let (id, entity) = (id.zid(), id.eid());
+        let token = session.liveliness();
+        let token = token.declare_token(format!("{key}/@adv/sub/{id}/{entity}/_"));
+        Ok(Self {
+            _samples: samples,
+            _publishers: publishers,
+            _heartbeats: heartbeats,
+            _token: token.wait()?,
+        })
     }
+}
 
-    /// Handles a sample of zenoh-ext. Blocks only while Zenoh sends the query.
-    pub fn receive(&self, sample: Sample) {
+impl Shared {
+    /// Handles a live sample. Blocks only while Zenoh sends the query.
+    fn receive(self: &Arc<Self>, sample: Sample) {
         let Some((source, number)) = origin(&sample) else {
-            // A best-effort publisher: zenoh-ext orders its samples by time.
-            return (self.shared.deliver)(&sample);
+            return (self.deliver)(&sample);
         };
-        let filter = self.shared.filter.lock().clone();
-        let query = {
+        let query = self.with_filter(|passes| {
             // Held while delivering, so that the end of a query is handled afterwards.
-            let mut order = self.shared.order.lock();
-            let passes = filter.as_ref().map(|filter| by(filter));
-            let passes = passes
-                .as_ref()
-                .map(|passes| passes as &dyn Fn(&Sample) -> bool);
+            let mut order = self.order.lock();
             let taken = order.take(source, number, sample, passes);
-            taken.deliver.iter().for_each(&self.shared.deliver);
+            taken.deliver.iter().for_each(&self.deliver);
             taken.query
-        };
-        if let Some(query) = query
-            && let Err(error) = self.ask(source, query)
-        {
-            tracing::debug!("ask for the history of {}: {error}", self.key);
-        }
+        });
+        self.send(query);
     }
 
-    /// Handles a change of a publisher's zenoh-ext token.
-    pub fn note_publisher(&self, token: &Sample) {
-        let Some(source) = token_source(token.key_expr().as_str()) else {
+    /// Handles a change of a publisher's token.
+    fn note_publisher(self: &Arc<Self>, token: &Sample) {
+        let Some(source) = source_of(token.key_expr().as_str()) else {
             return;
         };
-        let mut order = self.shared.order.lock();
-        match token.kind() {
-            SampleKind::Put => order.note_there(source),
-            SampleKind::Delete => order.note_gone(source),
+        let is_filtered = self.filter.lock().is_some();
+        let mut order = self.order.lock();
+        let query = match token.kind() {
+            SampleKind::Put => order.note_there(source, is_filtered),
+            SampleKind::Delete => {
+                order.note_gone(source);
+                None
+            }
+        };
+        drop(order);
+        self.send(query);
+    }
+
+    /// Handles the heartbeat of a publisher, whose payload is its last number.
+    fn note_heartbeat(self: &Arc<Self>, heartbeat: &Sample) {
+        let source = source_of(heartbeat.key_expr().as_str());
+        let payload = heartbeat.payload();
+        let Some(source) = source.filter(|_| payload.len() == size_of::<u32>()) else {
+            return;
+        };
+        let Ok(number) = payload.to_bytes().as_ref().try_into() else {
+            return;
+        };
+        let number = i64::from(u32::from_le_bytes(number));
+        let is_filtered = self.filter.lock().is_some();
+        let query = self
+            .order
+            .lock()
+            .note_heartbeat(source, number, is_filtered);
+        self.send(query);
+    }
+
+    /// Queries the history of all publishers.
+    fn query_all(self: &Arc<Self>) -> zenoh::Result<()> {
+        let max = self.order.lock().max(self.filter.lock().is_some());
+        let end = End {
+            shared: self.clone(),
+            of: None,
+        };
+        self.get(format!("{}/@adv/**?_max={max}", self.key), end)
+    }
+
+    fn send(self: &Arc<Self>, query: Option<HistoryQuery>) {
+        let Some(query) = query else { return };
+        let HistoryQuery {
+            source: (id, entity),
+            id: number,
+            from,
+            to,
+            max,
+        } = query;
+        let id = SessionId::from_le_bytes(id);
+        let selector = match entity {
+            Some(entity) => {
+                let to = to.map(|to| to.to_string()).unwrap_or_default();
+                format!(
+                    "{}/@adv/*/{id}/{entity}/**?_max={max};_sn={from}..{to}",
+                    self.key
+                )
+            }
+            None => format!("{}/@adv/*/{id}/{BY_TIME}/**?_max={max}", self.key),
+        };
+        // Dropped with the query, also if sending fails.
+        let end = End {
+            shared: self.clone(),
+            of: Some((query.source, number)),
+        };
+        if let Err(error) = self.get(selector, end) {
+            tracing::debug!("query the history of {}: {error}", self.key);
         }
     }
 
-    /// Queries a publisher's samples before a number. Key and parameters are those of
-    /// zenoh-ext.
-    fn ask(&self, source: Source, query: HistoryQuery) -> zenoh::Result<()> {
-        // Dropped with the query, also if sending fails.
-        let end = End {
-            shared: self.shared.clone(),
-            source,
-        };
-        let (id, entity) = source;
-        let id = SessionId::from_le_bytes(id);
-        let HistoryQuery { before, max } = query;
-        let (key, last) = (&self.key, before.saturating_sub(1));
-        let selector = format!("{key}/@adv/*/{id}/{entity}/**?_max={max};_sn=..{last}");
+    fn get(&self, selector: String, end: End) -> zenoh::Result<()> {
         self.session
             .get(selector)
-            .callback(move |reply: Reply| {
-                if let Ok(sample) = reply.into_result()
-                    && let Some((source, number)) = origin(&sample)
-                {
-                    let mut order = end.shared.order.lock();
-                    order.take_history(source, number, sample);
-                }
-            })
+            .callback(move |reply: Reply| end.shared.take_reply(reply))
+            .target(QueryTarget::All)
             .consolidation(ConsolidationMode::None)
             .accept_replies(ReplyKeyExpr::Any)
             .allowed_destination(Locality::Remote)
             .timeout(HISTORY_TIMEOUT)
             .wait()
     }
+
+    fn take_reply(&self, reply: Reply) {
+        let Ok(sample) = reply.into_result() else {
+            return;
+        };
+        if let Some((source, number)) = origin(&sample)
+            && self.key.intersects(sample.key_expr())
+        {
+            let is_filtered = self.filter.lock().is_some();
+            let mut order = self.order.lock();
+            order.take_history(source, number, sample, is_filtered);
+        }
+    }
+
+    /// Runs a step with the predicate of the content filter.
+    fn with_filter<R>(&self, step: impl FnOnce(Option<&dyn Fn(&Sample) -> bool>) -> R) -> R {
+        let filter = self.filter.lock().clone();
+        let passes = filter
+            .as_ref()
+            .map(|filter| |sample: &Sample| filter.passes(&sample.payload().to_bytes()));
+        step(
+            passes
+                .as_ref()
+                .map(|passes| passes as &dyn Fn(&Sample) -> bool),
+        )
+    }
 }
 
-/// The predicate of a content filter.
-fn by(filter: &ContentFilter) -> impl Fn(&Sample) -> bool {
-    |sample| filter.passes(&sample.payload().to_bytes())
+/// The publisher of a sample and the sample's number. A best-effort publisher does not
+/// number its samples, and their time is the number. `None` without both.
+fn origin(sample: &Sample) -> Option<(Source, i64)> {
+    if let Some(info) = sample.source_info() {
+        let id = info.source_id();
+        let source = (id.zid().to_le_bytes(), Some(id.eid()));
+        return Some((source, i64::from(info.source_sn())));
+    }
+    let timestamp = sample.timestamp()?;
+    let time = i64::try_from(timestamp.get_time().as_u64()).unwrap_or(i64::MAX);
+    Some(((timestamp.get_id().to_le_bytes(), None), time))
 }
 
-/// The publisher of a sample and the sample's number, if the publisher numbers them.
-fn origin(sample: &Sample) -> Option<(Source, u32)> {
-    let info = sample.source_info()?;
-    let id = info.source_id();
-    Some(((id.zid().to_le_bytes(), id.eid()), info.source_sn()))
-}
+/// Chunk of a publisher's key in the place of the entity, if it does not number its samples.
+const BY_TIME: &str = "uhlc";
 
-/// The publisher of a token `KEY/@adv/pub/SESSION/ENTITY/META`. `None` if it does not
-/// number its samples: then the entity chunk is another word.
-fn token_source(token: &str) -> Option<Source> {
-    let (_, publisher) = token.rsplit_once("/@adv/pub/")?;
+/// The publisher of a token or heartbeat `KEY/@adv/pub/SESSION/ENTITY/META`.
+fn source_of(key: &str) -> Option<Source> {
+    let (_, publisher) = key.rsplit_once("/@adv/pub/")?;
     let mut chunks = publisher.split('/');
     let session: SessionId = chunks.next()?.parse().ok()?;
-    let entity = chunks.next()?.parse().ok()?;
+    let entity = match chunks.next()? {
+        BY_TIME => None,
+        number => Some(number.parse().ok()?),
+    };
     Some((session.to_le_bytes(), entity))
 }
 
-/// Guard that reports the end of a history query.
+/// Guard that reports the end of a query: of one publisher, or of the first one.
 struct End {
     shared: Arc<Shared>,
-    source: Source,
+    of: Option<(Source, u64)>,
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        let filter = self.shared.filter.lock().clone();
-        let mut order = self.shared.order.lock();
-        let passes = filter.as_ref().map(|filter| by(filter));
-        let passes = passes
-            .as_ref()
-            .map(|passes| passes as &dyn Fn(&Sample) -> bool);
-        let waited = order.end(self.source, passes);
-        waited.iter().for_each(&self.shared.deliver);
+        let shared = &self.shared;
+        let queries = shared.with_filter(|passes| {
+            let mut order = shared.order.lock();
+            let (waited, queries) = match self.of {
+                Some((source, query)) => (order.end(source, query, passes), Vec::new()),
+                None => order.end_start(passes),
+            };
+            waited.iter().for_each(&shared.deliver);
+            queries
+        });
+        for query in queries {
+            shared.send(Some(query));
+        }
     }
 }
 
@@ -169,18 +302,12 @@ mod tests {
     #[test]
     fn the_token_of_a_publisher_names_its_session_and_entity() {
         let key = "0/map/nav_msgs::msg::dds_::OccupancyGrid_/RIHS01_00";
-        let source = |end: &str| token_source(&format!("{key}/@adv/{end}"));
+        let source = |end: &str| source_of(&format!("{key}/@adv/{end}"));
         let session: SessionId = "50657074a1".parse().unwrap();
-        assert_eq!(
-            source("pub/50657074a1/17/_"),
-            Some((session.to_le_bytes(), 17))
-        );
-        for other in [
-            "pub/50657074a1/uhlc/_",
-            "sub/50657074a1/17/_",
-            "pub/x/17/_",
-            "pub/",
-        ] {
+        let session = session.to_le_bytes();
+        assert_eq!(source("pub/50657074a1/17/_"), Some((session, Some(17))));
+        assert_eq!(source("pub/50657074a1/uhlc/_"), Some((session, None)));
+        for other in ["sub/50657074a1/17/_", "pub/x/17/_", "pub/1/-1/_", "pub/"] {
             assert_eq!(source(other), None, "{other}");
         }
     }

@@ -8,6 +8,7 @@ mod access;
 mod actions;
 mod both_transports;
 mod bridge;
+mod forged;
 mod graph;
 mod harness;
 mod password;
