@@ -381,6 +381,7 @@ pub(crate) mod seccomp {
 
     /// Runs `work` on a thread whose `setsockopt` fails with `error` for one option.
     /// `None` where there are no filters of system calls.
+    #[allow(clippy::disallowed_methods, reason = "the filter ends with its thread")]
     pub(crate) fn refusing<R: Send>(
         level: libc::c_int,
         option: libc::c_int,

@@ -269,6 +269,13 @@ fn a_reader_that_matches_during_a_blocked_write_gets_it_610000212() {
     assert_sound(&Graphs, 610_000_212, &Options::default());
 }
 
+/// A network held heartbeats back until their writer was gone. The reader took them for
+/// contradictions, began anew, and got samples twice.
+#[test]
+fn late_heartbeats_of_a_dead_writer_repeat_no_sample_1001015710() {
+    assert_sound(&Graphs, 1_001_015_710, &Options::default());
+}
+
 /// A cut network let the acknowledgement of two samples through after 0.9 s. The rule
 /// counted the silence from the samples, which the writer cannot know.
 #[test]
