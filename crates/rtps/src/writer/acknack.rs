@@ -34,9 +34,7 @@ impl Writer {
             return;
         };
         let claimed = acknack.state.base().0;
-        if claimed <= end {
-            reader.note_ack_base(claimed);
-        }
+        reader.note_ack_base(claimed, end);
         if reader.counts.is_acknack_unconfirmed(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {

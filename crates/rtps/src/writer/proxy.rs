@@ -129,9 +129,10 @@ impl ReaderProxy {
         self.reliable && self.acked <= self.last_relevant(shared)
     }
 
-    /// Notes the base of any of its ACKNACKs, before the count is judged.
-    pub fn note_ack_base(&mut self, base: i64) {
-        if let Some(withdrawal) = &mut self.withdrawal {
+    /// Notes the base of any of its ACKNACKs, before the count is judged. `end`: the first
+    /// unsent number, beyond which a base means nothing.
+    pub fn note_ack_base(&mut self, base: i64, end: i64) {
+        if let Some(withdrawal) = self.withdrawal.as_mut().filter(|_| base <= end) {
             withdrawal.note_base(base, self.acked);
             if withdrawal.is_idle() {
                 self.withdrawal = None;

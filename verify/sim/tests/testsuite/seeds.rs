@@ -282,3 +282,26 @@ fn late_heartbeats_of_a_dead_writer_repeat_no_sample_1001015710() {
 fn an_acknowledgement_that_comes_late_is_progress_1001018032() {
     assert_sound(&Graphs, 1_001_018_032, &Options::default());
 }
+
+/// A reader that forgot its writer again and again used up the window of retransmissions.
+/// What it then received had been acknowledged before, and earned no credit.
+#[test]
+fn a_reader_that_lost_its_state_is_served_within_seconds_1001013590_1001022213() {
+    for seed in [1_001_013_590, 1_001_022_213] {
+        assert_sound(&Graphs, seed, &Options::default());
+    }
+}
+
+/// Without credit, a flow-controlled writer sent one datagram of the highest request in each
+/// probe. The lowest one, behind which all others waited, never came.
+#[test]
+fn a_flow_controlled_writer_probes_with_the_lowest_request_1001015926() {
+    assert_sound(&Graphs, 1_001_015_926, &Options::default());
+}
+
+/// A participant got an address on a second network while nothing that it sent on the first
+/// one arrived. It answered questions there, so its new address was not believed.
+#[test]
+fn a_new_address_is_believed_although_the_former_one_fails_in_one_direction_1001008496() {
+    assert_sound(&Graphs, 1_001_008_496, &Options::default());
+}
