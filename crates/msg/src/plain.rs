@@ -270,7 +270,7 @@ mod tests {
         let values = [1.5f64, -0.0, f64::INFINITY];
         assert_eq!(to_vec::<f64>(bytes_of(&values)), values);
         assert_eq!(to_vec::<u16>(&[1, 0, 2, 0, 9]).len(), 2);
-        assert_eq!(to_vec::<u64>(&[]), []);
+        assert!(to_vec::<u64>(&[]).is_empty());
         let mut words = [0u32; 2];
         bytes_of_mut(&mut words).copy_from_slice(&[1, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(words.map(u32::from_le), [1, 0x0100_0000]);
