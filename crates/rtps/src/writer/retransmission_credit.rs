@@ -61,8 +61,6 @@ pub(super) struct RetransmissionCredit {
     probe_at: Instant,
     probed_at: Instant,
     probe_pause: Duration,
-    /// What the last probe has not sent yet: a flow controller sends it in parts.
-    probe_left: usize,
     /// Changes below were acknowledged by some reader of the destination.
     proved_below: i64,
 }
@@ -77,7 +75,6 @@ impl RetransmissionCredit {
             probe_at: Instant::ZERO,
             probed_at: Instant::ZERO,
             probe_pause: PROBE_PAUSE_MIN,
-            probe_left: 0,
             proved_below: 0,
         }
     }
@@ -101,11 +98,9 @@ impl RetransmissionCredit {
         self.credit() > 0
     }
 
-    /// The bytes that may be retransmitted at `now`: the credit, or a probe or what is
-    /// left of it, or none.
+    /// The bytes that may be retransmitted at `now`: the credit, or a probe, or none.
     pub fn available(&self, now: Instant) -> usize {
         match self.credit() {
-            0 if self.probe_left > 0 => self.probe_left,
             0 if self.next_probe() <= now => PROBE_BYTES,
             credit => credit,
         }
@@ -138,14 +133,9 @@ impl RetransmissionCredit {
         if self.has_credit() {
             return;
         }
-        if self.probe_left > 0 {
-            self.probe_left = self.probe_left.saturating_sub(bytes);
-            return;
-        }
         self.probe_at = now.after(self.probe_pause);
         self.probe_pause = self.probe_pause.times(2).min(PROBE_PAUSE_MAX);
         if is_probe {
-            self.probe_left = PROBE_BYTES.saturating_sub(bytes);
             self.probed_at = now;
             self.window.note_probe(now);
         }
@@ -165,7 +155,6 @@ impl RetransmissionCredit {
         self.earned = self.earned.saturating_add(more).min(max);
         if self.debt == 0 {
             // As much as was sent in vain arrived.
-            self.probe_left = 0;
             self.probe_at = Instant::ZERO;
             self.probe_pause = PROBE_PAUSE_MIN;
         }

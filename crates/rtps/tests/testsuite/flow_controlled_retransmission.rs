@@ -168,11 +168,10 @@ fn the_end_of_a_slow_directed_sample_is_retransmitted_though_nothing_follows() {
     assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
-/// Found by the simulator (seed 1001015926): without credit each probe was one datagram of
-/// this writer, and of the highest request. The lowest one, behind which all others
-/// waited, never came.
+/// Found by the simulator (seed 1001015926): without credit each probe of this writer was of
+/// the highest request. The lowest one, behind which all others waited, never came.
 #[test]
-fn a_probe_in_parts_begins_with_the_lowest_request() {
+fn each_probe_begins_with_the_lowest_request() {
     let (mut pair, w, _) = joined(0);
     let r = pair.reader(1, qos());
     pair.match_reader_only(w, r);
@@ -188,15 +187,9 @@ fn a_probe_in_parts_begins_with_the_lowest_request() {
         request_all(&mut pair, w, r, 60, count);
         poll_small_burst(&mut pair, w, 10);
     }
-    let fragments = |pair: &Pair, of: i64| {
-        let is_of = move |summary: &SubmessageSummary| matches!(summary, SubmessageSummary::Frag(n, _) if *n == of);
-        pair.net.count(is_of)
-    };
-    let lowest = fragments(&pair, 1);
-    assert!(lowest >= FRAGMENTS, "{lowest} fragments of the lowest");
-    let all: usize = (1..=60).map(|of| fragments(&pair, of)).sum();
-    // Eight probes or more in a second, each of 16 KiB.
-    assert!(all >= 8 * 12, "{all} fragments");
-    let highest: usize = (40..=60).map(|of| fragments(&pair, of)).sum();
-    assert_eq!(highest, 0, "{highest} fragments of the highest");
+    let is_lowest = |summary: &SubmessageSummary| matches!(summary, SubmessageSummary::Frag(1, _));
+    let is_fragment = |summary: &SubmessageSummary| matches!(summary, SubmessageSummary::Frag(..));
+    let (lowest, all) = (pair.net.count(is_lowest), pair.net.count(is_fragment));
+    assert!(lowest >= 3, "{lowest} fragments of the lowest");
+    assert_eq!(lowest, all, "nothing else while that is not acknowledged");
 }
