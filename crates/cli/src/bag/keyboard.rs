@@ -26,6 +26,8 @@ pub enum Key {
 pub struct Keyboard {
     saved: Termios,
     keys: VecDeque<Key>,
+    /// The beginning of a sequence whose end was not read yet, at most two bytes.
+    unread: Vec<u8>,
 }
 
 /// Bytes that are read at once.
@@ -45,6 +47,7 @@ impl Keyboard {
         Some(Self {
             saved,
             keys: VecDeque::new(),
+            unread: Vec::new(),
         })
     }
 
@@ -53,8 +56,9 @@ impl Keyboard {
         if self.keys.is_empty() && is_in_foreground() && has_input() {
             let mut bytes = [0; READ_BYTES];
             let count = rustix::io::read(stdin(), &mut bytes).unwrap_or(0);
-            self.keys
-                .extend(keys_of(bytes.get(..count).unwrap_or_default()));
+            self.unread
+                .extend_from_slice(bytes.get(..count).unwrap_or_default());
+            self.keys.extend(take_keys(&mut self.unread));
         }
         self.keys.pop_front()
     }
@@ -80,25 +84,33 @@ fn has_input() -> bool {
     poll(&mut descriptors, Some(&at_once)).is_ok_and(|count| count > 0)
 }
 
-/// The known keys among the bytes of a terminal.
-fn keys_of(bytes: &[u8]) -> Vec<Key> {
+/// Takes the known keys out of the bytes of a terminal. An arrow is a sequence of three
+/// bytes, which slow lines deliver in parts: its beginning stays.
+fn take_keys(unread: &mut Vec<u8>) -> Vec<Key> {
+    const ESCAPE: u8 = 0x1b;
     let mut keys = Vec::new();
-    let mut rest = bytes;
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        if *first == b' ' {
-            keys.push(Key::Space);
-        }
-        if let (0x1b, [b'[' | b'O', arrow, after @ ..]) = (*first, rest) {
-            match arrow {
-                b'A' => keys.push(Key::Up),
-                b'B' => keys.push(Key::Down),
-                b'C' => keys.push(Key::Right),
-                _ => {}
+    let mut rest = unread.as_slice();
+    loop {
+        rest = match rest {
+            [] | [ESCAPE] | [ESCAPE, b'[' | b'O'] => break,
+            [ESCAPE, b'[' | b'O', arrow, after @ ..] => {
+                match arrow {
+                    b'A' => keys.push(Key::Up),
+                    b'B' => keys.push(Key::Down),
+                    b'C' => keys.push(Key::Right),
+                    _ => {}
+                }
+                after
             }
-            rest = after;
-        }
+            [first, after @ ..] => {
+                if *first == b' ' {
+                    keys.push(Key::Space);
+                }
+                after
+            }
+        };
     }
+    *unread = rest.to_vec();
     keys
 }
 
@@ -108,7 +120,26 @@ mod tests {
 
     #[test]
     fn space_and_arrows_are_known_and_others_left_out() {
-        let keys = keys_of(b"x \x1b[A\x1bOB\x1b[D\x1b[Cq\x1b");
+        let mut unread = b"x \x1b[A\x1bOB\x1b[D\x1b[Cq\x1bz".to_vec();
+        let keys = take_keys(&mut unread);
         assert_eq!(keys, [Key::Space, Key::Up, Key::Down, Key::Right]);
+        assert!(unread.is_empty());
+    }
+
+    #[test]
+    fn an_arrow_that_arrives_in_parts_is_one_key() {
+        for parts in [
+            &[b"\x1b".as_slice(), b"[C"][..],
+            &[b"\x1b[", b"C"],
+            &[b"\x1b", b"[", b"C"],
+        ] {
+            let mut unread = Vec::new();
+            let mut keys = Vec::new();
+            for part in parts {
+                unread.extend_from_slice(part);
+                keys.extend(take_keys(&mut unread));
+            }
+            assert_eq!(keys, [Key::Right], "{parts:?}");
+        }
     }
 }
