@@ -204,7 +204,7 @@ struct Builder {
     /// Anchored nodes by the parser's numbers; `None` where aliases are refused.
     anchors: Option<BTreeMap<usize, YamlNode>>,
     copied_bytes: usize,
-    /// What stands for a hyphen, see [`with_stand_in`].
+    /// The character that stands for a hyphen, see [`with_stand_in`].
     stand_in: Option<char>,
 }
 
@@ -255,7 +255,9 @@ fn with_stand_in(text: &str) -> Option<(String, char)> {
     let mut hyphens = text.match_indices('-').filter(is_lone).peekable();
     hyphens.peek()?;
     // The private use area of the basic plane.
-    let stand_in = ('\u{e000}'..='\u{f8ff}').find(|c| !text.contains(*c))?;
+    let private = '\u{e000}'..='\u{f8ff}';
+    let used: BTreeSet<char> = text.chars().filter(|c| private.contains(c)).collect();
+    let stand_in = private.clone().find(|c| !used.contains(c))?;
     let mut changed = String::with_capacity(text.len());
     let mut copied = 0;
     for (at, hyphen) in hyphens {

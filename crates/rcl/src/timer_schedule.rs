@@ -19,7 +19,7 @@ pub struct TimerSchedule {
     pub period: i64,
     last_call: i64,
     next_call: i64,
-    /// What was left of the period when the clock began to change its source.
+    /// The rest of the period at the moment when the clock began to change its source.
     left_before_switch: Option<i64>,
 }
 

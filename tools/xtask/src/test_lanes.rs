@@ -22,7 +22,7 @@ use crate::namespace;
 use crate::test_process::{Filter, Network, Process, Surroundings, Tests};
 
 /// Number of failed tests that are repeated. More have a cause in common.
-const REPEATED_MAX: usize = 10;
+const REPEATED_MAX: usize = 5;
 
 /// The most processes of tests at once: each has as many threads as there are
 /// processors.
@@ -89,7 +89,6 @@ const LONGEST: &[(&str, &str)] = &[
     ("pteros-cli", "ros2_programs"),
     ("pteros", "conformance"),
     ("pteros-runtime", "flow_control"),
-    ("pteros-cli", "networks"),
     ("shapes", "vendors"),
     ("pteros-sim", "seeds"),
     ("pteros", "clock_jumps"),

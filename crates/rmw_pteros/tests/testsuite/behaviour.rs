@@ -43,30 +43,16 @@ const LEFT_OUT: [LeftOut; 6] = [
 
 // Graph queries of the plug-in, and what only subscriptions have.
 unsafe extern "C" {
-    fn rmw_destroy_node(node: *mut Node) -> Ret;
     fn rmw_count_publishers(node: *const Node, name: *const c_char, out: *mut usize) -> Ret;
     fn rmw_count_subscribers(node: *const Node, name: *const c_char, out: *mut usize) -> Ret;
     fn rmw_count_clients(node: *const Node, name: *const c_char, out: *mut usize) -> Ret;
     fn rmw_count_services(node: *const Node, name: *const c_char, out: *mut usize) -> Ret;
-    fn rmw_get_publishers_info_by_topic(
-        node: *const Node,
-        allocator: *mut Allocator,
-        name: *const c_char,
-        no_mangle: bool,
-        out: *mut TopicEndpointInfoArray,
-    ) -> Ret;
     fn rmw_get_subscriptions_info_by_topic(
         node: *const Node,
         allocator: *mut Allocator,
         name: *const c_char,
         no_mangle: bool,
         out: *mut TopicEndpointInfoArray,
-    ) -> Ret;
-    fn rmw_get_topic_names_and_types(
-        node: *const Node,
-        allocator: *mut Allocator,
-        no_demangle: bool,
-        out: *mut NamesAndTypes,
     ) -> Ret;
     fn rmw_get_service_names_and_types(
         node: *const Node,

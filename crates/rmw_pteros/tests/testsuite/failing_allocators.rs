@@ -2,30 +2,17 @@
 //! uses one. The function fails, what it had allocated is freed, and nothing crashes.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use rmw_pteros_cpp::abi::{
-    Allocator, InitOptions, MessageTypeSupport, NamesAndTypes, NetworkFlowEndpoints, Node, Ret,
+    Allocator, InitOptions, MessageTypeSupport, NamesAndTypes, NetworkFlowEndpoints, Ret,
     SerializedMessage, TopicEndpointInfoArray, ret,
 };
 
 use crate::harness::*;
 
 unsafe extern "C" {
-    fn rmw_get_topic_names_and_types(
-        node: *const Node,
-        allocator: *mut Allocator,
-        no_demangle: bool,
-        out: *mut NamesAndTypes,
-    ) -> Ret;
-    fn rmw_get_publishers_info_by_topic(
-        node: *const Node,
-        allocator: *mut Allocator,
-        name: *const c_char,
-        no_mangle: bool,
-        out: *mut TopicEndpointInfoArray,
-    ) -> Ret;
     fn rmw_init_options_copy(from: *const InitOptions, to: *mut InitOptions) -> Ret;
     fn rmw_serialize(
         message: *const c_void,

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use rmw_pteros_cpp::abi::{
     Allocator, ContentFilterOptions, Context, Event, EventCallback, GuardCondition, InitOptions,
-    MessageInfo, MessageMember, MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node,
-    Publisher, PublisherOptions, QosProfile, RequestId, Ret, SerializedMessage, ServiceHandle,
-    ServiceInfo, ServiceMembers, ServiceTypeSupport, StringArray, Subscription,
-    SubscriptionOptions, Time, WaitArray, WaitSet, ret,
+    MessageInfo, MessageMember, MessageMembers, MessageTypeSupport, NamesAndTypes,
+    NetworkFlowEndpoints, Node, Publisher, PublisherOptions, QosProfile, RequestId, Ret,
+    SerializedMessage, ServiceHandle, ServiceInfo, ServiceMembers, ServiceTypeSupport, StringArray,
+    Subscription, SubscriptionOptions, Time, TopicEndpointInfoArray, WaitArray, WaitSet, ret,
 };
 
 // Of the C library.
@@ -36,6 +36,19 @@ unsafe extern "C" {
         ns: *const c_char,
     ) -> *mut Node;
     pub fn rmw_destroy_node(node: *mut Node) -> Ret;
+    pub fn rmw_get_topic_names_and_types(
+        node: *const Node,
+        allocator: *mut Allocator,
+        no_demangle: bool,
+        out: *mut NamesAndTypes,
+    ) -> Ret;
+    pub fn rmw_get_publishers_info_by_topic(
+        node: *const Node,
+        allocator: *mut Allocator,
+        name: *const c_char,
+        no_mangle: bool,
+        out: *mut TopicEndpointInfoArray,
+    ) -> Ret;
     pub fn rmw_create_publisher(
         node: *const Node,
         type_support: *const MessageTypeSupport,

@@ -25,17 +25,18 @@ const QUESTION_PERIOD: Duration = Duration::from_millis(100);
 /// A longer silence begins the observation again.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 
-/// What is known of a reader that withdraws acknowledgements. The default of one that
-/// never did.
+/// The state of a reader that withdraws acknowledgements. The default is that of a reader
+/// that never did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckWithdrawal {
-    open: Option<Observation>,
+    open: Option<SuspectedWithdrawal>,
     /// Numbers from here on earn credit again, up to the first unacknowledged one.
     earns_from: Option<i64>,
 }
 
+/// The suspicion that a reader lost its state.
 #[derive(Clone, Copy, Debug)]
-struct Observation {
+struct SuspectedWithdrawal {
     since: Instant,
     last: Instant,
     asked_at: Instant,
@@ -68,7 +69,7 @@ impl AckWithdrawal {
             return WithdrawalStatus::None;
         }
         let open = self.open.filter(|open| now.since(open.last) <= SILENCE_MAX);
-        let mut open = open.unwrap_or(Observation {
+        let mut open = open.unwrap_or(SuspectedWithdrawal {
             since: now,
             last: now,
             asked_at: now,

@@ -1,5 +1,6 @@
 //! The integration tests of RTPS, in one program; each module is a topic.
 
+mod announcements;
 mod byte_tables;
 mod captured_messages;
 mod captures;

@@ -375,7 +375,7 @@ impl Core {
         &self.discovery().taking
     }
 
-    /// Who is there, and who is matched.
+    /// The participants and endpoints that are known, and their matches.
     pub fn discovery(&self) -> &Discovery {
         self.driver.discovery()
     }
@@ -385,7 +385,7 @@ impl Core {
         &self.driver
     }
 
-    /// What security has decided.
+    /// The decisions of security.
     pub fn security(&self) -> &SecurityHooks {
         &self.discovery().security
     }

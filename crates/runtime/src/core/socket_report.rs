@@ -1,4 +1,4 @@
-//! What opening the sockets of a context gave, and what is noted about its interfaces.
+//! The report of opening the sockets of a context, and notes about its interfaces.
 
 use std::sync::atomic::AtomicU64;
 

@@ -61,8 +61,8 @@ pub(crate) struct SameHostPeers {
 struct SameHostState {
     /// When to assert liveliness next.
     next_assertion_at: Instant,
-    /// What peers that replay their log have announced so far, without what they removed
-    /// later. An endpoint of the past must match nothing. A log bounds it.
+    /// The endpoints that peers have announced so far in the replay of their log, without
+    /// those removed later: an endpoint of the past must match nothing. A log bounds it.
     replaying: BTreeMap<GuidPrefix, BTreeMap<Guid, Announcement>>,
     /// Removals deferred until earlier messages were received: a log is read at once, a
     /// socket in its order.
