@@ -28,9 +28,9 @@ impl Reader {
     ///
     /// Numbers must not run back; a lower one is a duplicate, unless lower ones go on
     /// ([`LateSamples`](crate::late_samples::LateSamples)): then a higher one was forged.
-    /// Missing numbers are not
-    /// counted as lost, because a directed write leaves some out: the transport reports its
-    /// losses by [`Reader::note_samples_lost`]. `expires_at` is computed here.
+    /// Requests and replies have no order. Missing numbers are not counted as lost, because a
+    /// directed write leaves some out: the transport reports its losses by
+    /// [`Reader::note_samples_lost`]. `expires_at` is computed here.
     pub fn handle_whole_sample(&mut self, now: Instant, sample: CacheChange) {
         let guid = sample.writer;
         if !self.begin_submessage(now, guid, true) {
@@ -39,9 +39,15 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if proxy.is_known(sample.sequence) && !self.follows_late_samples(guid, sample.sequence) {
-            self.stats.duplicates.tally();
-            return;
+        if proxy.is_known(sample.sequence) {
+            // The transport answers each request by itself, and repeats none. A forged number
+            // must not hide those that follow.
+            if sample.related_sample_identity.is_some() {
+                proxy.restart_at(sample.sequence.0, sample.sequence.previous().0);
+            } else if !self.follows_late_samples(guid, sample.sequence) {
+                self.stats.duplicates.tally();
+                return;
+            }
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;

@@ -1,20 +1,22 @@
-//! Data in the name of a living publisher: its gid, its numbers in the attachment
+//! Data in the name of a living publisher or client: its gid, its numbers in the attachment
 //! and in Zenoh's own header, its timestamp. What is forged may be delivered, and readers are
 //! whole again. Unit tests say how soon, on fake time.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::Message;
 use pteros::msg::cdr::{Representation, to_payload};
 use pteros::prelude::*;
 use pteros::subscription::Subscription;
 use zenoh::Wait as _;
-use zenoh::sample::{Sample as ZenohSample, SourceInfo};
+use zenoh::sample::{Locality, Sample as ZenohSample, SourceInfo};
 use zenoh::time::{NTP64, Timestamp};
 
-use crate::harness::{Net, SOON, text};
+use crate::harness::{Net, SOON, add_two_ints, text};
+use pteros_test_support::spin_thread::SpinThread;
 
 const FORGED: &str = "forged";
 /// Sequence number to forge, from the publisher's last one.
@@ -156,4 +158,48 @@ fn readers_are_whole_again_after_samples_in_the_name_of_their_publishers() {
             });
         }
     });
+}
+
+#[test]
+fn requests_in_the_name_of_a_client_do_not_disturb_its_calls() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let serving = here.create_node("serving").unwrap();
+    let service = add_two_ints(&serving, "add_two_ints");
+    let _spin = SpinThread::of_node(&serving, service);
+    let asking = there.create_node("asking").unwrap();
+    let client = asking.create_client::<AddTwoInts>("add_two_ints").unwrap();
+    assert!(client.wait_for_service(SOON));
+    let attacker = net.plain_session();
+    let (send, heard) = mpsc::channel();
+    let spy = attacker
+        .declare_queryable("*/add_two_ints/**")
+        .complete(true)
+        .allowed_origin(Locality::Remote)
+        .callback(move |query| {
+            let attachment = query.attachment().map(|of| of.to_bytes().into_owned());
+            drop(send.send((query.key_expr().clone(), attachment.unwrap())));
+        });
+    let _spy = spy.wait().unwrap();
+    let mut last = None;
+    for a in 0..10 {
+        let answer = client.call(&AddTwoIntsRequest { a, b: 100 }, SOON);
+        assert_eq!(answer.unwrap().sum, a + 100);
+        last = heard.try_iter().last().or(last);
+        let Some((key, attachment)) = &last else {
+            continue;
+        };
+        for forgery in FORGERIES.into_iter().chain([(|last| last + 1) as Forgery]) {
+            let forged = attacker
+                .get(key.clone())
+                .payload(payload(&AddTwoIntsRequest { a: 7, b: 7 }))
+                .attachment(forged_attachment(attachment, forgery));
+            // Until it has ended: more of them would be a flood, above the server's depth.
+            let (send, ends) = mpsc::channel();
+            let sent = forged.callback(move |reply| drop(send.send(reply)));
+            sent.timeout(Duration::from_secs(5)).wait().unwrap();
+            while ends.recv().is_ok() {}
+        }
+    }
+    assert!(last.is_some(), "the attacker heard no request");
 }

@@ -1,6 +1,8 @@
 //! Late joiners: a reader gets the history that its durability requests, once and
 //! in order.
 
+use pteros_rtps::seq::SampleIdentity;
+
 use crate::writer_reader::*;
 
 #[test]
@@ -183,6 +185,41 @@ fn a_history_that_came_by_another_transport_is_not_delivered_again() {
         };
         assert_eq!(pair.numbers(r), expected);
         assert_eq!(lost(&pair, r), 0);
+    }
+}
+
+/// Regression: over Zenoh one forged request with a high number hid the client's own ones, and
+/// its calls had no response.
+#[test]
+fn a_forged_request_by_another_transport_hides_none_of_its_client() {
+    for forged in [310, 1 << 40, i64::MAX, 0, 3] {
+        let mut pair = Pair::new();
+        let r = pair.reader(1, best_effort());
+        let w = pair.writer(0, best_effort());
+        let writer = pair.writer_guid(w);
+        let proxy = WriterProxyConfig {
+            guid: writer,
+            qos: best_effort().into(),
+            route: Route::by_socket(&[], false),
+            vendor: VendorId::PTEROS,
+        };
+        let now = pair.now();
+        let machine = &mut pair.readers[r.0].machine;
+        assert!(machine.match_writer(now, proxy));
+        let expected = [1, 2, 3, 4, forged, forged, 5, 6, forged, 7];
+        for number in expected {
+            let payload = Bytes::from_static(b"\0\x01\0\0data");
+            let request = CacheChange {
+                related_sample_identity: Some(SampleIdentity {
+                    writer,
+                    sequence: SequenceNumber::UNKNOWN,
+                }),
+                ..CacheChange::new(writer, SequenceNumber(number), payload)
+            };
+            machine.handle_whole_sample(now, request);
+        }
+        pair.run_ms(1);
+        assert_eq!(pair.numbers(r), expected);
     }
 }
 
