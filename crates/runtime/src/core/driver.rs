@@ -90,7 +90,7 @@ impl DriverState {
 }
 
 impl Default for DriverState {
-    /// For [`Driver::poll`] and [`Driver::poll_now`] on one context.
+    /// For `Driver::poll` and `Driver::poll_now` on one context.
     fn default() -> Self {
         Self {
             inbox: ReceiveBuffers::new(),

@@ -426,13 +426,13 @@ impl Core {
         self.scheduler.ready_queue()
     }
 
-    /// Wakes threads in [`Driver::wait_until`], whose condition may hold for reasons
+    /// Wakes threads in `Driver::wait_until`, whose condition may hold for reasons
     /// outside of the network.
     pub fn wake_waiters(&self) {
         self.scheduler.wake_waiters();
     }
 
-    /// When [`Driver::poll_now`] has work even if no datagram arrives;
+    /// When `Driver::poll_now` has work even if no datagram arrives;
     /// [`Instant::FAR_FUTURE`] if never.
     pub fn next_deadline(&self) -> Instant {
         self.scheduler.next_timeout()
