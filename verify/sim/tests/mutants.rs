@@ -204,8 +204,10 @@ fn retransmissions_follow_the_receipts_of_a_reader_88018775_610000023_210007416(
 ///   acknowledge (900004896).
 /// - A late joiner dropped coherent sets with samples that had expired (1002004097).
 /// - A flow controller took longer for a history than the model waited (1003000005).
+/// - A writer waited for an acknowledgement after the network had healed, because fragmented
+///   samples above a hole earned its reader no retransmissions (1003002188).
 #[test]
-fn seven_classes_of_open_seeds_keep_all_invariants() {
+fn eight_classes_of_open_seeds_keep_all_invariants() {
     for seed in [
         720_004_892,
         740_007_353,
@@ -217,6 +219,7 @@ fn seven_classes_of_open_seeds_keep_all_invariants() {
         900_004_896,
         1_002_004_097,
         1_003_000_005,
+        1_003_002_188,
     ] {
         assert_sound(&Graphs, seed, &Options::default());
     }
