@@ -177,7 +177,9 @@ impl Writer {
             } else {
                 reader.requests.note_proved_fragments(nack.sequence, &set)
             };
-            if more > 0 {
+            // Fragments of later samples are no progress: the reader delivers none of them
+            // before the first that it lacks.
+            if more > 0 && nack.sequence.0 <= reader.acked {
                 reader.progress.note_received(now);
             }
             if let Some(destination) = self.matched.destinations.get_mut(reader.destination) {

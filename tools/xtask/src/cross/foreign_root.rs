@@ -140,8 +140,6 @@ impl ForeignRoot {
             ])
             .arg("DEBIAN_FRONTEND=noninteractive")
             .arg(format!("CARGO_TARGET_DIR={BUILT}"))
-            // One cold build: incremental state and debug information would not be used.
-            .args(["CARGO_INCREMENTAL=0", "CARGO_PROFILE_DEV_DEBUG=0"])
             // What `progress::run_build` reads.
             .args([
                 "CARGO_TERM_PROGRESS_WHEN=always",

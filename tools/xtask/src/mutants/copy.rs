@@ -263,7 +263,6 @@ impl Copy {
             .args(crates.iter().map(|name| format!("-p{}", package_of(name))))
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
         command
     }

@@ -283,6 +283,13 @@ fn an_acknowledgement_that_comes_late_is_progress_1001018032() {
     assert_sound(&Graphs, 1_001_018_032, &Options::default());
 }
 
+/// A network carried no large datagrams. Fragments of later samples counted as progress of
+/// a reader that never got the first.
+#[test]
+fn a_reader_that_lacks_the_first_sample_is_reported_5001004577() {
+    assert_sound(&Graphs, 5_001_004_577, &Options::default());
+}
+
 /// A reader that forgot its writer again and again used up the window of retransmissions.
 /// What it then received had been acknowledged before, and earned no credit.
 #[test]

@@ -247,6 +247,44 @@ fn a_reader_that_acknowledges_nothing_for_two_seconds_is_told_once_and_when_it_g
     assert_eq!(stalls(&pair, w), told);
 }
 
+/// A network carried no large datagrams. Fragments of the later samples, which are smaller
+/// datagrams, arrived one by one, and each began the two seconds anew (seed 5001004577).
+#[test]
+fn a_reader_that_lacks_the_first_sample_is_stalled_whatever_it_has_of_later_ones() {
+    let (mut pair, w, r) = joined(keep_all(100), keep_all(100));
+    let told = WriterEvent::ReaderStalled {
+        reader: pair.guid(r),
+    };
+    let is_of_first =
+        |submessage: &SubmessageSummary| matches!(submessage, SubmessageSummary::Frag(1, _));
+    pair.net.drop_next(usize::MAX, is_of_first);
+    pair.net.faults.loss_percent = 10;
+    for _ in 0..26 {
+        pair.write(w, &[7; 50_000]);
+        pair.run_ms(100);
+    }
+    assert!(
+        pair.net
+            .count(|of| matches!(of, SubmessageSummary::NackFrag(2.., _)))
+            > 10
+    );
+    assert_eq!(stalls(&pair, w), [told]);
+}
+
+/// What arrives of the first sample that the reader lacks is progress.
+#[test]
+fn a_reader_that_receives_a_large_sample_slowly_is_not_stalled() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    pair.net.faults.loss_percent = 80;
+    pair.write(w, &[7; 400_000]);
+    pair.run_ms(6_000);
+    assert_eq!(pair.numbers(r), []);
+    pair.net.heal();
+    pair.run_ms(6_000);
+    assert_eq!(pair.numbers(r), [1]);
+    assert_eq!(stalls(&pair, w), []);
+}
+
 #[test]
 fn a_stalled_reader_that_is_unmatched_is_no_longer_stalled() {
     let (mut pair, w, r) = joined(reliable(), reliable());
