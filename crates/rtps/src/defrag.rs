@@ -43,6 +43,9 @@ const CONTRADICTIONS_MAX: u64 = 8;
 pub(crate) const CONTRADICTED_AGE: Duration = Duration::from_millis(500);
 /// Requests for missing fragments that have no effect before a sample may be dropped.
 const VAIN_REQUESTS: u32 = 4;
+/// A writer that is not heard for so long is silent: requests have no effect because the
+/// network is cut, and a partial sample is kept.
+const SILENCE_MIN: Duration = Duration::from_millis(500);
 /// Each dropped sample doubles how long the next one may make no progress, so often.
 const DOUBLINGS_MAX: u32 = 5;
 /// From this size on, the buffer of a payload is reused after the application
@@ -138,6 +141,9 @@ struct PartialSample {
     contradicted: (u16, u32, u32),
     /// Requests for missing fragments since the last progress.
     requests: u32,
+    /// The writer was heard again after a silence, which counted as progress. Only once,
+    /// since the heartbeats of some are seconds apart.
+    is_renewed: bool,
 }
 
 /// Consecutive bytes of a sample.
@@ -314,6 +320,8 @@ pub(crate) struct Defragmenter {
     /// How often partial samples were dropped since one was completed, see
     /// [`Self::remove_hopeless`].
     in_vain: u32,
+    /// When a HEARTBEAT of the writer arrived last.
+    heard_at: Instant,
     /// The emptied set of a completed sample, to save its allocation.
     spare_set: Option<IntervalSet>,
     /// The last large payload delivered, to reuse its memory.
@@ -328,6 +336,7 @@ impl Defragmenter {
             charger: MemoryCharger::default(),
             partials: Vec::new(),
             in_vain: 0,
+            heard_at: Instant::ZERO,
             spare_set: None,
             spare_buffer: None,
         }
@@ -403,6 +412,7 @@ impl Defragmenter {
         if matches!(outcome, ReassemblyOutcome::Incomplete) {
             partial.contradicted.2 = 0;
             partial.requests = 0;
+            partial.is_renewed = false;
         }
         if partial.received.is_empty() {
             // No valid fragment: it must not occupy an entry.
@@ -475,6 +485,7 @@ impl Defragmenter {
                 charge,
                 contradicted: (0, 0, 0),
                 requests: 0,
+                is_renewed: false,
             },
         );
         Ok(at)
@@ -555,18 +566,37 @@ impl Defragmenter {
 
     /// Drops samples of a reliable writer that cannot become whole: other sizes
     /// contradict them, or requests for the rest have no effect, and nothing was
-    /// received for a while. `age` is that while for the latter.
+    /// received for a while. `age` is that while for the latter. It does not pass while
+    /// the writer is silent.
     pub fn remove_hopeless(&mut self, now: Instant, age: Duration) {
         let before = self.partials.len();
         let age = age.times(1 << self.in_vain.min(DOUBLINGS_MAX));
+        let is_silent = self.is_silent(now);
         self.partials.retain(|partial| {
             let is_contradicted = partial.contradicted.2 > 0;
-            let is_in_vain = partial.requests >= VAIN_REQUESTS && partial.is_idle(now, age);
+            let is_in_vain =
+                !is_silent && partial.requests >= VAIN_REQUESTS && partial.is_idle(now, age);
             !(is_in_vain || is_contradicted && partial.is_idle(now, CONTRADICTED_AGE))
         });
         if self.partials.len() < before {
             self.in_vain = self.in_vain.saturating_add(1);
         }
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        self.heard_at.after(SILENCE_MIN) <= now
+    }
+
+    /// Notes a HEARTBEAT of the writer.
+    pub fn note_heartbeat(&mut self, now: Instant) {
+        if self.is_silent(now) {
+            for partial in self.partials.iter_mut().filter(|of| !of.is_renewed) {
+                partial.is_renewed = true;
+                partial.requests = 0;
+                partial.last_progress = now;
+            }
+        }
+        self.heard_at = now;
     }
 
     /// Notes a request for missing fragments.
@@ -727,11 +757,15 @@ mod tests {
         for round in 0..8 {
             let begun = fragment(1, 100, b"ffff");
             d.handle(at_ms(at), head(1), &begun);
+            d.heard_at = Instant::ZERO;
             (0..VAIN_REQUESTS - 1).for_each(|_| d.note_requested(SequenceNumber(1)));
             d.remove_hopeless(at_ms(at + 1_000_000), age);
             assert!(d.contains(SequenceNumber(1)), "requested too seldom");
             d.note_requested(SequenceNumber(1));
             let idle = 2_000 << round.min(5);
+            d.remove_hopeless(at_ms(at + idle), age);
+            assert!(d.contains(SequenceNumber(1)), "the writer is silent");
+            d.heard_at = at_ms(at + idle - 1);
             d.remove_hopeless(at_ms(at + idle - 1), age);
             assert!(d.contains(SequenceNumber(1)), "{round}");
             d.remove_hopeless(at_ms(at + idle), age);
@@ -749,6 +783,30 @@ mod tests {
         d.handle(at_ms(at), head(2), &fragment(2, 100, b"ffff"));
         d.remove_hopeless(at_ms(at + 1_000_000), age);
         assert!(d.contains(SequenceNumber(2)));
+    }
+
+    #[test]
+    fn a_partial_sample_outlives_a_cut_and_one_period_of_rare_heartbeats() {
+        let age = Duration::from_millis(1_250);
+        let mut d = defragmenter(true);
+        d.note_heartbeat(at_ms(1_000));
+        d.handle(at_ms(1_000), head(1), &fragment(1, 100, b"ffff"));
+        let request = |d: &mut Defragmenter| {
+            (0..VAIN_REQUESTS).for_each(|_| d.note_requested(SequenceNumber(1)));
+        };
+        request(&mut d);
+        d.remove_hopeless(at_ms(60_000), age);
+        d.note_heartbeat(at_ms(60_000));
+        request(&mut d);
+        d.remove_hopeless(at_ms(60_400), age);
+        assert!(
+            d.contains(SequenceNumber(1)),
+            "requested again a moment ago"
+        );
+        // Heard every 3 s: the second time is no surprise.
+        d.note_heartbeat(at_ms(63_000));
+        d.remove_hopeless(at_ms(63_100), age);
+        assert!(!d.contains(SequenceNumber(1)));
     }
 
     #[test]

@@ -582,6 +582,7 @@ impl Reader {
             }
             return;
         }
+        proxy.defrag.note_heartbeat(now);
         // A writer of endpoints that counts again has restarted: then its participant
         // is lost, see below.
         let restarts = rereads && proxy.heartbeat_counts.counts_went_back();

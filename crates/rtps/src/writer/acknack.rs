@@ -77,10 +77,10 @@ impl Writer {
                 .get_mut(destination)
                 .is_some_and(|destination| {
                     let state = &acknack.state;
-                    let requests = !state.is_empty();
+                    let last_requested = state.iter().last().map_or(0, |last| last.0);
                     destination
                         .round_trip
-                        .note_acknack(now, state.base().0, requests);
+                        .note_acknack(now, state.base().0, last_requested);
                     crossing = destination.round_trip.crossing_time(suppression);
                     destination
                         .heartbeat_schedule
@@ -166,6 +166,9 @@ impl Writer {
         if nack.sequence.0 >= end || nack.state.is_empty() {
             return;
         }
+        if let Some(destination) = self.matched.destinations.get_mut(reader.destination) {
+            destination.round_trip.note_nack_frag(now, nack.sequence.0);
+        }
         reader.requests.begin_round_if_idle();
         let change = self.cache.history.find(nack.sequence);
         let relevant = change.filter(|change| reader.is_relevant(change));
@@ -175,7 +178,7 @@ impl Writer {
             let more = if reader.is_earned(nack.sequence.0) {
                 0
             } else {
-                reader.requests.note_proved_fragments(nack.sequence, &set)
+                reader.requests.note_proved_fragments(nack.sequence, nack)
             };
             // Fragments of later samples are no progress: the reader delivers none of them
             // before the first that it lacks.

@@ -31,16 +31,6 @@ impl FragmentRequests {
         self.0.iter().map(|(sequence, _)| *sequence)
     }
 
-    /// How many fragments of the sample below `end` are requested.
-    pub fn count_below(&self, sequence: SequenceNumber, end: FragmentNumber) -> usize {
-        let sets = self.0.iter().filter(|(of, _)| *of == sequence);
-        let below = sets.map(|(_, set)| match end_of(set) <= end.0 {
-            true => set.len(),
-            false => set.iter().filter(|number| *number < end).count(),
-        });
-        below.fold(0, usize::saturating_add)
-    }
-
     /// Adds a request. It replaces what was requested within its span, where the reader
     /// has what it does not name. False when too many lower sets are requested.
     pub fn insert(&mut self, sequence: SequenceNumber, set: FragmentSet) -> bool {
@@ -120,7 +110,6 @@ mod tests {
         assert!(requests.insert(SAMPLE, set([3, 200])));
         assert!(requests.insert(SequenceNumber(6), set([1])));
         assert_eq!(numbers(&requests, SAMPLE), [3, 200, 600, 700]);
-        assert_eq!(requests.count_below(SAMPLE, FragmentNumber(650)), 3);
         assert_eq!(
             requests.first_mut(SAMPLE).map(|set| *set),
             Some(set([3, 200]))

@@ -8,7 +8,7 @@ use super::fragment_requests::FragmentRequests;
 use super::retransmission_credit::RecentlyServed;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
-use crate::wire::{FragmentSet, SequenceSet};
+use crate::wire::{FragmentSet, NackFrag, SequenceSet};
 
 /// Samples whose proved fragments are known: all that one ACKNACK can name. They are
 /// kept until acknowledged, so fewer would leave later proofs without credit.
@@ -30,6 +30,18 @@ impl PartlySentSample {
         next_fragment: 0,
         is_first: false,
     };
+}
+
+/// Fragments of a partial sample that its reader proved to have.
+#[derive(Clone, Copy, Debug)]
+struct ProvedFragments {
+    sequence: SequenceNumber,
+    proved: u32,
+    /// The count of the last NACK_FRAG, the last fragment that it requests, and how many its
+    /// request names in all.
+    count: u32,
+    last: u32,
+    missing: u32,
 }
 
 /// What one reader requests.
@@ -55,8 +67,8 @@ pub(super) struct RequestedChanges {
     pub recently_served: RecentlyServed,
     /// The highest number retransmitted whole. Up to there a request is a repeat.
     pub served_whole_through: SequenceNumber,
-    /// The fragments that each partial sample was proved to have.
-    proved_fragments: Vec<(SequenceNumber, u32)>,
+    /// What each partial sample was proved to have.
+    proved_fragments: Vec<ProvedFragments>,
 }
 
 impl Default for RequestedChanges {
@@ -166,25 +178,37 @@ impl RequestedChanges {
         self.round_served_below = sequence.next();
     }
 
-    /// Notes the fragments of a sample that a NACK_FRAG proves. Returns the number of
-    /// those not proved before.
-    pub fn note_proved_fragments(&mut self, sequence: SequenceNumber, set: &FragmentSet) -> u32 {
-        let last = set.iter().last().map_or(0, |last| last.0);
-        // Another NACK_FRAG of the same request may name lower ones.
-        let lower = self.fragments.count_below(sequence, set.base());
-        let missing = set.len().saturating_add(lower);
-        let proved = last.saturating_sub(u32::try_from(missing).unwrap_or(u32::MAX));
+    /// Notes the fragments of a sample that a NACK_FRAG proves: all below its last one that
+    /// it does not request. Returns the number of those not proved before.
+    pub fn note_proved_fragments(&mut self, sequence: SequenceNumber, nack: &NackFrag) -> u32 {
+        let state = &nack.state;
+        let last = state.iter().last().map_or(0, |last| last.0);
+        let missing = u32::try_from(state.len()).unwrap_or(u32::MAX);
         let mut known = self.proved_fragments.iter_mut();
-        if let Some((_, before)) = known.find(|(of, _)| *of == sequence) {
-            let more = proved.saturating_sub(*before);
-            *before = proved.max(*before);
-            return more;
-        }
-        if self.proved_fragments.len() >= PROVED_SAMPLES_MAX {
-            return 0;
-        }
-        self.proved_fragments.push((sequence, proved));
-        proved
+        let Some(known) = known.find(|of| of.sequence == sequence) else {
+            if self.proved_fragments.len() >= PROVED_SAMPLES_MAX {
+                return 0;
+            }
+            let proved = last.saturating_sub(missing);
+            self.proved_fragments.push(ProvedFragments {
+                sequence,
+                proved,
+                count: nack.count,
+                last,
+                missing,
+            });
+            return proved;
+        };
+        // The next NACK_FRAG of the same request: the one before it names lower ones.
+        let continues = nack.count == known.count.wrapping_add(1) && state.base().0 > known.last;
+        let lower = if continues { known.missing } else { 0 };
+        known.count = nack.count;
+        known.last = last;
+        known.missing = missing.saturating_add(lower);
+        let proved = last.saturating_sub(known.missing);
+        let more = proved.saturating_sub(known.proved);
+        known.proved = known.proved.max(proved);
+        more
     }
 
     /// Forgets the proved fragments of acknowledged samples. Returns their number.
@@ -192,10 +216,10 @@ impl RequestedChanges {
     /// `acked`: all numbers below are.
     pub fn take_proved_fragments(&mut self, acked: i64) -> usize {
         let mut taken = 0_usize;
-        self.proved_fragments.retain(|(sequence, proved)| {
-            let is_acked = sequence.0 < acked;
+        self.proved_fragments.retain(|of| {
+            let is_acked = of.sequence.0 < acked;
             if is_acked {
-                taken = taken.saturating_add(usize::try_from(*proved).unwrap_or(0));
+                taken = taken.saturating_add(usize::try_from(of.proved).unwrap_or(0));
             }
             !is_acked
         });
