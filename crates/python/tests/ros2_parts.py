@@ -39,6 +39,8 @@ WITHOUT_ANSWER = {
         '/**/a:=/b topic a', '/**/a:=/b topic x/y/a', '/*/a:=/b topic x/a',
         r'/*/*:=/b/\2 topic a', r'/*/*:=/\2/\1 topic a', r'/**/a:=/b/\1 topic x/a',
         r'/ns/**:=/b/\1 topic x/y', '/*/*:=b topic a'],
+    'the middleware decides whether it takes a negative depth': [
+        'override /a.publisher.depth:=-1; node / other; pub /a allow=default; profile 1'],
     'message_filters is not told of jumps of the clock': [
         'exact 2 a91 a92 clear a1 b1 b91 b92', 'slop 2,10 a91 a92 clear a1 b2 b93',
         'cache 2 91 clear 1 span=0..99'],

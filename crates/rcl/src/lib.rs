@@ -24,7 +24,7 @@
 //! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
 //! | errors of creation, wrong ROS arguments | [`error`] |
 //! | local time in texts and file names | [`local_time`] |
-//! | options of the runtime from the environment | [`core_options`] |
+//! | options of the runtime from the environment | [`core_options()`] |
 //! | outbound messages: payload, its memory | [`outbound_message`], [`payload`], [`payload_memory`] |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

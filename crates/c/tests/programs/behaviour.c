@@ -625,6 +625,60 @@ static void log_levels(FILE *file) {
   }
 }
 
+/* --- transforms --- */
+
+static int64_t seconds_of(const char *word) {
+  return (int64_t)(strtod(word, NULL) * (double)SECOND + 0.5);
+}
+
+/* Sends the transforms of the words from `from` to before `end`, and waits for them. */
+static void send_transforms(const pteros_tf_broadcaster_t *broadcaster,
+                            const pteros_tf_listener_t *listener, size_t from, size_t end) {
+  pteros_transform_t transform = {.rotation = {0, 0, 0, 1}};
+  for (size_t at = from + 3; at < end; at++) {
+    const char *stamp = strchr(words[at], '@');
+    transform.translation[0] = strtod(words[at], NULL);
+    transform.time_ns = stamp == NULL ? 0 : seconds_of(stamp + 1);
+    /* Rows have transforms that are refused. */
+    pteros_tf_broadcaster_send(broadcaster, words[from + 2], words[from + 1], &transform);
+  }
+  /* What comes later on the same topic arrives later. */
+  char mark[32];
+  sprintf(mark, "mark%zu", from);
+  CHECK(pteros_tf_broadcaster_send(broadcaster, "marks", mark, &transform) == PTEROS_OK);
+  CHECK(pteros_tf_listener_lookup(listener, "marks", mark, 0, TIMEOUT_S * SECOND, &transform) ==
+        PTEROS_OK);
+}
+
+/* A row is its steps, a ";" behind each, and a look-up. Prints its answer or "error". */
+static void transforms(FILE *file) {
+  while (read_line(file)) {
+    open_node();
+    pteros_tf_listener_t *listener = pteros_tf_listener_new(node);
+    pteros_tf_broadcaster_t *moving = pteros_tf_broadcaster_new(node, false);
+    pteros_tf_broadcaster_t *fixed = pteros_tf_broadcaster_new(node, true);
+    CHECK(listener != NULL && moving != NULL && fixed != NULL);
+    size_t from = 0;
+    for (size_t at = 0; !is(at, "->"); at++) {
+      if (!is(at, ";")) continue;
+      send_transforms(is(from, "static") ? fixed : moving, listener, from, at);
+      from = at + 1;
+    }
+    CHECK(is(from, "lookup"));
+    pteros_transform_t found;
+    pteros_status_t status = pteros_tf_listener_lookup(
+        listener, words[from + 1], words[from + 2], seconds_of(words[from + 3]), 0, &found);
+    if (status == PTEROS_OK)
+      printf("%g@%g\n", found.translation[0], (double)found.time_ns / (double)SECOND);
+    else
+      printf("error\n");
+    pteros_tf_broadcaster_free(fixed);
+    pteros_tf_broadcaster_free(moving);
+    pteros_tf_listener_free(listener);
+    close_node();
+  }
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 3);
   FILE *file = fopen(argv[2], "r");
@@ -635,6 +689,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "graph") == 0) graphs(file);
   if (strcmp(argv[1], "content_filters") == 0) graphs(file);
   if (strcmp(argv[1], "log_levels") == 0) log_levels(file);
+  if (strcmp(argv[1], "tf") == 0) transforms(file);
   fclose(file);
   return 0;
 }
