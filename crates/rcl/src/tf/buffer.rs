@@ -348,14 +348,17 @@ impl fmt::Debug for TransformBuffer {
     }
 }
 
-/// The resolved time, and the transform at that time. Else the frames and why there is none, or
-/// `None` if a frame is unknown.
+/// The target, the source, and why there is no transform.
+type KnownMiss = (FrameId, FrameId, LookupMiss);
+
+/// The resolved time, and the transform at that time. Else why there is none, or `None` if a
+/// frame is unknown.
 fn find(
     tree: &FrameTree,
     target: &str,
     source: &str,
     time: Time,
-) -> Result<(Time, Isometry), Option<(FrameId, FrameId, LookupMiss)>> {
+) -> Result<(Time, Isometry), Option<KnownMiss>> {
     let (Some(to), Some(from)) = (tree.id_of(target), tree.id_of(source)) else {
         // As in tf2: each frame lies in itself, also one that no transform has named.
         let is_one = target == source && !without_leading_slash(target).is_empty();

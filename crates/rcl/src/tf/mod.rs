@@ -36,8 +36,8 @@ mod tests {
     fn set(buffer: &TransformBuffer, child: &str, parent: &str, pose: &str, is_static: bool) {
         let (ahead, stamp) = pose.split_once('@').unwrap_or((pose, "0"));
         let mut transform = TransformStamped::default();
-        transform.child_frame_id = child.into();
         transform.header.frame_id = parent.into();
+        transform.child_frame_id = child.into();
         transform.header.stamp = seconds(stamp).into();
         transform.transform.translation.x = ahead.parse().unwrap();
         transform.transform.rotation.w = 1.0;
