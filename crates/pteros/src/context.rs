@@ -448,7 +448,6 @@ impl fmt::Debug for Context {
 }
 
 fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions, ContextError> {
-    let default = CoreOptions::default();
     let domain_id = options.domain_id.unwrap_or(config.domain_id);
     if domain_id > DOMAIN_ID_MAX {
         return Err(ContextError::DomainId(domain_id));
@@ -458,6 +457,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     }
     let range = options.discovery_range.unwrap_or(config.discovery_range);
     let wire = options.arguments.wire.or(config.wire).unwrap_or_default();
+    let default = pteros_rcl::core_options(&config, !wire.has_rtps());
     let shared_memory = options.shared_memory.enabled
         && options
             .arguments
@@ -507,11 +507,6 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     FlowController::validate(&options.flow_controllers)?;
     options.limits.validate()?;
     options.shared_memory.validate()?;
-    let (mut receive_bytes, send_bytes) = default.buffer_bytes;
-    if !wire.has_rtps() {
-        // Little arrives at its sockets.
-        receive_bytes = send_bytes;
-    }
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
     let trace_folder = options.arguments.trace.clone().or(config.trace_folder);
     let trace = options
@@ -534,17 +529,6 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             DiscoveryRange::Subnet | DiscoveryRange::SystemDefault
         ),
         static_peers,
-        interfaces: config.interfaces.iter().map(ToString::to_string).collect(),
-        buffer_bytes: (
-            config.receive_buffer_bytes.unwrap_or(receive_bytes),
-            config.send_buffer_bytes.unwrap_or(send_bytes),
-        ),
-        fragment_bytes_same_host: config
-            .local_fragment_bytes
-            .unwrap_or(default.fragment_bytes_same_host),
-        fragment_bytes_network: config
-            .fragment_bytes
-            .unwrap_or(default.fragment_bytes_network),
         enclave,
         transports,
         lease: options.participant_lease.map_or(default.lease, Into::into),
@@ -557,6 +541,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         },
         security,
         trace,
+        ..default
     })
 }
 

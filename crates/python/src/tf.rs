@@ -13,10 +13,6 @@ use pyo3::prelude::*;
 /// Translation (x, y, z) and rotation (x, y, z, w).
 type Rigid = ((f64, f64, f64), (f64, f64, f64, f64));
 
-/// Why a look-up failed: the kind, and for missing data the time that was requested,
-/// with the times of the oldest and the newest data.
-type Miss = (&'static str, i64, i64, i64);
-
 /// A frame with a parent: name, parent, whether it is static, its oldest and newest
 /// time, number of transforms, broadcaster.
 type Row = (String, String, bool, i64, i64, usize, String);
@@ -75,22 +71,34 @@ impl TransformBuffer {
     /// the latest time of the path.
     fn lookup(&self, target: &str, source: &str, stamp_ns: i64) -> Result<(Rigid, i64), PyErr> {
         let time = Time::from_nanos(stamp_ns);
-        match self.buffer.lookup_transform(target, source, time) {
-            Ok(found) => {
-                let rigid = Isometry::from(&found.transform);
-                let stamp = Time::from(&found.header.stamp).as_nanos();
-                Ok(((rigid.translation.into(), rigid.rotation.into()), stamp))
-            }
-            Err(error) => Err(TransformMiss::new_err(miss(&error, stamp_ns))),
-        }
+        let found = self.buffer.lookup_transform(target, source, time);
+        found
+            .map(|found| parts(&found))
+            .map_err(|error| miss(&error))
+    }
+
+    /// The same from the source at one time to the target at another one.
+    fn lookup_full(
+        &self,
+        target: &str,
+        target_ns: i64,
+        source: &str,
+        source_ns: i64,
+        fixed: &str,
+    ) -> Result<(Rigid, i64), PyErr> {
+        let [to, from] = [target_ns, source_ns].map(Time::from_nanos);
+        let found = self
+            .buffer
+            .lookup_transform_full(target, to, source, from, fixed);
+        found
+            .map(|found| parts(&found))
+            .map_err(|error| miss(&error))
     }
 
     /// The latest time of the path between two frames; 0 if it is static.
     fn latest_common_time(&self, target: &str, source: &str) -> Result<i64, PyErr> {
-        match self.buffer.latest_common_time(target, source) {
-            Ok(time) => Ok(time.as_nanos()),
-            Err(error) => Err(TransformMiss::new_err(miss(&error, 0))),
-        }
+        let found = self.buffer.latest_common_time(target, source);
+        found.map(Time::as_nanos).map_err(|error| miss(&error))
     }
 
     /// Whether a transform has named the frame.
@@ -134,31 +142,15 @@ fn row(frame: FrameInfo) -> Option<Row> {
     ))
 }
 
-fn miss(error: &LookupError, stamp_ns: i64) -> Miss {
-    let of = |edge: &FrameEdge, time: i64| {
-        let (oldest, newest) = edge.span.unwrap_or_default();
-        ("extrapolation", time, oldest.as_nanos(), newest.as_nanos())
-    };
-    match error {
-        LookupError::Extrapolation { time, missing, .. } => of(missing, time.as_nanos()),
-        // tf2 calls it an extrapolation if data of either path are missing, too.
-        LookupError::NotConnected {
-            source_chain,
-            target_chain,
-            ..
-        } if stamp_ns != 0 => {
-            let time = Time::from_nanos(stamp_ns);
-            let mut edges = target_chain.iter().chain(source_chain);
-            let gap = edges.find(|edge| {
-                let span = edge.span.filter(|_| edge.parent.is_some());
-                span.is_some_and(|(oldest, newest)| time < oldest || time > newest)
-            });
-            gap.map_or(("connectivity", 0, 0, 0), |edge| of(edge, stamp_ns))
-        }
-        LookupError::Cycle { .. } => ("loop", 0, 0, 0),
-        LookupError::UnknownFrame { .. } | LookupError::EmptyFrameId(_) => ("unknown", 0, 0, 0),
-        _ => ("connectivity", 0, 0, 0),
-    }
+fn parts(found: &TransformStamped) -> (Rigid, i64) {
+    let rigid = Isometry::from(&found.transform);
+    let stamp = Time::from(&found.header.stamp).as_nanos();
+    ((rigid.translation.into(), rigid.rotation.into()), stamp)
+}
+
+/// tf2's exception and its text.
+fn miss(error: &LookupError) -> PyErr {
+    TransformMiss::new_err(error.as_tf2())
 }
 
 pyo3::create_exception!(pteros._native, TransformMiss, pyo3::exceptions::PyException);

@@ -39,10 +39,13 @@ WITHOUT_ANSWER = {
         '/**/a:=/b topic a', '/**/a:=/b topic x/y/a', '/*/a:=/b topic x/a',
         r'/*/*:=/b/\2 topic a', r'/*/*:=/\2/\1 topic a', r'/**/a:=/b/\1 topic x/a',
         r'/ns/**:=/b/\1 topic x/y', '/*/*:=b topic a'],
+    'the middleware decides whether it takes a negative depth': [
+        'override /a.publisher.depth:=-1; node / other; pub /a allow=default; profile 1'],
     'message_filters is not told of jumps of the clock': [
         'exact 2 a91 a92 clear a1 b1 b91 b92', 'slop 2,10 a91 a92 clear a1 b2 b93',
         'cache 2 91 clear 1 span=0..99'],
 }
+WITHOUT_TABLES = {'content_filters.txt': 'rclpy of Jazzy has no content filters'}
 DIFFERENT = {
     'rcl of Jazzy counts from the acceptance, so a long goal has no result at its end': [
         'expire 100'],
@@ -50,7 +53,8 @@ DIFFERENT = {
         'both override x:=0483; declare x a', 'both override x:=y; declare x a',
         'both override x:=nan; declare x a', "both override x:='1e-3'; declare x 0.5",
         "both override x:='7'; declare x 1", 'both override x:=[1, 2]; declare x [a]',
-        'both override x:=[]; declare x [1]'],
+        'both override x:=[]; declare x [1]',
+        'override /a.publisher.reliability:=3; node / other; pub /a allow=default; profile 1'],
     'rcl waits for what has passed of a period when the clock changes its source, where its '
     'comment says: for what is left': [
         'timer 11 off on 11.5 12', 'timer 11 off 5 on 5.9 6', 'timer 11 off off on on 12',
@@ -70,6 +74,22 @@ DIFFERENT = {
         'exact 2 a99 a1 b1 a2 b2 a3 b3 b99',
         'slop 2,10 a910 a920 b950 b960 a1 a2 a3 b4',
         'slop 4,10 a910 a920 a1 a2 a3 a4 a5 b915 b6'],
+    'tf2 names a stale link above the common ancestor, which the look-up does not need': [
+        'set o m 1@1; set a o 1@1 1@3; set b o 4@1 4@2; lookup a b 3',
+        'set o m 1@1; set a o 1@1 1@4; set b o 4@2 4@3; lookup a b 4'],
+    'tf2 gives an ExtrapolationException without a reason for a link that has been cleared': [
+        'set a m 1@1; static b m 4; clear; lookup m a 1'],
+    'rcutils leaves the root without a level, so that all is logged; its function for the '
+    'default level says that the default counts then': [
+        'set root warn; set root unset; effective a',
+        '--log-level warn; set root debug; set root unset; effective a'],
+    'rclpy warns of a depth of 0, and passes it on': [
+        'override /a.publisher.depth:=0; node / other; pub /a allow=default; profile 1'],
+    'rclpy takes a negative deadline for none': [
+        'override /a.publisher.deadline:=-1; node / other; pub /a allow=deadline; profile 1'],
+    'Pteros reads "warning" as "warn"': ['--log-level warning; enabled rows info'],
+    'a profile of Pteros has no depth where it keeps all': [
+        'pub /a allow=default keep_all; parameters'],
     'Cache does not sort, though its comment says so, and keeps messages of a time before a '
     'jump back': [
         'cache 3 30 10 20 span=0..99 before=99 after=0', 'cache 2 30 40 10 span=0..99',
@@ -90,6 +110,11 @@ _node = rclpy.create_node('parts', context=_context)
 def _close():
     _node.destroy_node()
     _context.try_shutdown()
+
+
+def configure_logging(context):
+    _rclpy.rclpy_logging_fini()
+    _rclpy.rclpy_logging_configure(context)
 
 
 def load_yaml(text):

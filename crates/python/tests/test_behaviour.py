@@ -8,8 +8,9 @@ import time
 
 import pytest
 import rclpy
+import rclpy.logging
 
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import PointStamped, TransformStamped
 from graph_rows import Graph, WITHOUT_TYPE_DESCRIPTIONS
 from message_filters import Cache, SimpleFilter
 from rcl_interfaces.msg import (
@@ -22,12 +23,15 @@ from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.exceptions import ROSInterruptException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.logging_severity import LoggingSeverity
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import Header
+from tf2_py import BufferCore, TransformException
 
 try:
     from pteros import _native
@@ -58,7 +62,7 @@ def _table(name):
         return [line.strip() for line in lines if line.strip() and not line.startswith('#')]
 
 
-def _parameters(row, *values):
+def _parameters(row, *values, absent=None):
     _played.add(row)
     steps = row.partition('->')[0].strip()
     marks = []
@@ -66,6 +70,8 @@ def _parameters(row, *values):
         marks.append(pytest.mark.xfail(strict=True, reason=_DIFFERENT[steps]))
     if steps in _WITHOUT_ANSWER:
         marks.append(pytest.mark.skip(reason=_WITHOUT_ANSWER[steps]))
+    if absent:
+        marks.append(pytest.mark.skip(reason=absent))
     return pytest.param(*values, id=row, marks=marks)
 
 
@@ -572,23 +578,100 @@ def test_caches(kind, size, words, expected):
     assert answers == expected
 
 
-def _graph_rows():
-    for row in _table('graph.txt'):
+def _step_rows(table):
+    absent = getattr(_native, 'WITHOUT_TABLES', {}).get(table)
+    for row in _table(table):
         question, _, expected = row.partition(' -> ')
-        yield _parameters(row, question.split('; '), expected)
+        _, is_other, other = expected.partition(' | rclpy ')
+        expected = other.partition(':')[0] if is_other else expected
+        yield _parameters(row, question.split('; '), expected, absent=absent)
 
 
-@pytest.mark.parametrize('steps, expected', list(_graph_rows()))
-def test_graph(steps, expected):
+def _transforms(kind, child, parent, *poses):
+    for pose in poses:
+        ahead, _, stamp = pose.partition('@')
+        message = TransformStamped(
+            header=Header(frame_id=parent, stamp=_seconds(stamp or '0').to_msg()),
+            child_frame_id=child)
+        message.transform.translation.x = float(ahead)
+        yield message
+
+
+def _seconds(word):
+    return Time(nanoseconds=round(float(word) * 1e9))
+
+
+@pytest.mark.parametrize('steps, expected', list(_step_rows('tf.txt')))
+def test_transforms(steps, expected):
+    buffer = BufferCore()
+    *before, (kind, *words) = [step.split() for step in steps]
+    for step in before:
+        if step == ['clear']:
+            buffer.clear()
+            continue
+        insert = buffer.set_transform if step[0] == 'set' else buffer.set_transform_static
+        for message in _transforms(*step):
+            insert(message, 'rows')
+    look_up = {
+        'lookup': buffer.lookup_transform_core, 'full': buffer.lookup_transform_full_core}[kind]
+    try:
+        found = look_up(*(_seconds(word) if word[0].isdigit() else word for word in words))
+    except TransformException as error:
+        found = f'{type(error).__name__} {error}'.splitlines()[0].strip()
+    else:
+        stamp = found.header.stamp
+        found = f'{found.transform.translation.x:g}@{stamp.sec + stamp.nanosec / 1e9:g}'
+    assert found == expected
+
+
+@pytest.mark.parametrize('steps, expected', [
+    row for table in ('graph', 'qos_overrides', 'content_filters', 'wait_sets')
+    for row in _step_rows(table + '.txt')])
+def test_nodes(steps, expected):
     graph = Graph()
     try:
         for step in steps[:-1]:
             graph.play(step)
-        found = []
-        _wait_for(lambda: found.append(graph.answer(steps[-1])) or found[-3:] == [expected] * 3)
+        # A wait takes triggers, so it is asked for once.
+        is_wait = steps[-1].startswith('wait ')
+        found = [graph.answer(steps[-1])]
+        assert is_wait or _wait_for(
+            lambda: found.append(graph.answer(steps[-1])) or found[-3:] == [expected] * 3), found
         assert found[-1] == expected
     finally:
         graph.close()
+
+
+def _log_level(step):
+    kind, logger, *level = step.split()
+    logger = '' if logger == 'root' else logger
+    if kind == 'set':
+        rclpy.logging.set_logger_level(logger, LoggingSeverity[level[0].upper()])
+    elif kind == 'level':
+        return rclpy.logging.get_logger_level(logger).name.lower()
+    elif kind == 'effective':
+        return rclpy.logging.get_logger_effective_level(logger).name.lower()
+    else:
+        is_enabled = RcutilsLogger(logger).is_enabled_for(LoggingSeverity[level[0].upper()])
+        return 'yes' if is_enabled else 'no'
+
+
+@pytest.mark.parametrize('steps, expected', list(_step_rows('log_levels.txt')))
+def test_log_levels(steps, expected, empty_context):
+    arguments = [word for step in steps if step.startswith('--') for word in step.split()]
+    context, found = Context(), 'refused'
+    try:
+        context.init(['--ros-args', *arguments], initialize_logging=False)
+        _native.configure_logging(context.handle)
+        for step in steps[len(arguments) // 2:]:
+            found = _log_level(step)
+    except (_native.RCLError, RuntimeError):
+        assert expected == 'refused'
+    finally:
+        context.try_shutdown()
+        rclpy.logging.clear_config()
+        _native.configure_logging(empty_context.handle)
+    assert found == expected
 
 
 def _name_rows():

@@ -24,6 +24,7 @@
 //! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
 //! | errors of creation, wrong ROS arguments | [`error`] |
 //! | local time in texts and file names | [`local_time`] |
+//! | options of the runtime from the environment | [`core_options()`] |
 //! | outbound messages: payload, its memory | [`outbound_message`], [`payload`], [`payload_memory`] |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -32,6 +33,7 @@ pub mod action;
 pub mod args;
 mod arguments_error;
 pub mod clock;
+mod core_options;
 pub mod diagnostics;
 pub mod error;
 pub mod event_status;
@@ -56,3 +58,5 @@ pub mod time_source;
 pub mod timer_heap;
 pub mod timer_schedule;
 pub mod type_description;
+
+pub use core_options::core_options;

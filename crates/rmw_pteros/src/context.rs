@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use pteros_runtime::config::Config;
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
-use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
+use pteros_runtime::{Core, CoreOptions, SecurityOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
@@ -223,7 +223,6 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let default = CoreOptions::default();
     let domain_id = if options.domain_id == usize::MAX {
         config.domain_id as usize
     } else {
@@ -247,10 +246,6 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     let root = (!root.is_null()).then(|| unsafe { path(root) });
     let security = root.map(|enclave| SecurityOptions { enclave });
     let plan = further_transports::plan(config, domain_id, range != OFF, security.is_some())?;
-    let (mut receive_bytes, send_bytes) = default.buffer_bytes;
-    if plan.is_rtps_idle {
-        receive_bytes = send_bytes;
-    }
     Ok(CoreOptions {
         domain_id,
         local_only: range == LOCALHOST && peers.is_empty(),
@@ -258,25 +253,9 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
         transports: plan.transports,
         multicast: range != LOCALHOST && range != OFF,
         static_peers: peers,
-        interfaces: config.interfaces.iter().map(ToString::to_string).collect(),
-        buffer_bytes: (
-            config.receive_buffer_bytes.unwrap_or(receive_bytes),
-            config.send_buffer_bytes.unwrap_or(send_bytes),
-        ),
-        fragment_bytes_same_host: config
-            .local_fragment_bytes
-            .unwrap_or(default.fragment_bytes_same_host),
-        fragment_bytes_network: config
-            .fragment_bytes
-            .unwrap_or(default.fragment_bytes_network),
         enclave: enclave.to_string_lossy().into_owned(),
-        busy_poll: config.busy_poll.map_or(default.busy_poll, Into::into),
-        shared_memory: SharedMemoryOptions {
-            enabled: config.shared_memory.unwrap_or(true),
-            ..default.shared_memory
-        },
         security,
-        ..default
+        ..pteros_rcl::core_options(config, plan.is_rtps_idle)
     })
 }
 

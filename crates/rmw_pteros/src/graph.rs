@@ -317,56 +317,29 @@ unsafe fn count(
     Ok(())
 }
 
-/// Does not allocate.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rmw_count_publishers(
-    node: *const Node,
-    name: *const c_char,
-    out: *mut usize,
-) -> Ret {
-    // SAFETY: the contract of rmw (lib.rs).
-    run("rmw_count_publishers", || unsafe {
-        count(node, name, out, EndpointRole::Publisher)
-    })
+macro_rules! count_functions {
+    ($($name:ident counts $role:ident;)*) => {$(
+        /// Does not allocate.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            node: *const Node,
+            name: *const c_char,
+            out: *mut usize,
+        ) -> Ret {
+            // SAFETY: the contract of rmw (lib.rs).
+            run(stringify!($name), || unsafe {
+                count(node, name, out, EndpointRole::$role)
+            })
+        }
+    )*};
 }
 
-/// Does not allocate.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rmw_count_subscribers(
-    node: *const Node,
-    name: *const c_char,
-    out: *mut usize,
-) -> Ret {
-    // SAFETY: the contract of rmw (lib.rs).
-    run("rmw_count_subscribers", || unsafe {
-        count(node, name, out, EndpointRole::Subscription)
-    })
-}
-
-/// Counts writers of requests. Does not allocate.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rmw_count_clients(
-    node: *const Node,
-    name: *const c_char,
-    out: *mut usize,
-) -> Ret {
-    // SAFETY: the contract of rmw (lib.rs).
-    run("rmw_count_clients", || unsafe {
-        count(node, name, out, EndpointRole::Client)
-    })
-}
-
-/// Counts readers of requests. Does not allocate.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rmw_count_services(
-    node: *const Node,
-    name: *const c_char,
-    out: *mut usize,
-) -> Ret {
-    // SAFETY: the contract of rmw (lib.rs).
-    run("rmw_count_services", || unsafe {
-        count(node, name, out, EndpointRole::Service)
-    })
+// Clients are counted by their writers of requests, services by their readers.
+count_functions! {
+    rmw_count_publishers counts Publisher;
+    rmw_count_subscribers counts Subscription;
+    rmw_count_clients counts Client;
+    rmw_count_services counts Service;
 }
 
 /// # Safety

@@ -52,8 +52,46 @@ pub(crate) unsafe fn state<'p>(publisher: *const Publisher) -> Outcome<&'p Arc<P
     }
 }
 
+/// Checks the arguments of a new publisher or subscription. Returns its type and what the
+/// runtime creates it from.
+///
+/// # Safety
+/// The contract of rmw (lib.rs).
+pub(crate) unsafe fn checked_endpoint(
+    node: &NodeState,
+    type_support: *const MessageTypeSupport,
+    topic: &str,
+    qos: &abi::QosProfile,
+    unique_flow: u32,
+    is_writer: bool,
+) -> Outcome<(MessageType, EndpointSpec)> {
+    let avoids_conventions = qos.avoid_ros_namespace_conventions;
+    check_topic(topic, avoids_conventions)?;
+    network_flow::check_requirement(unique_flow)?;
+    let profile = qos::profile(qos)?;
+    // SAFETY: as for this function.
+    let ty = unsafe { typesupport::message_type(type_support) }?;
+    let topic = dds_topic(topic, avoids_conventions);
+    let graph = node.context.core.graph();
+    let profile = resolve_best_available(graph, &topic, is_writer, profile);
+    let mut qos = if is_writer {
+        profile.to_endpoint()
+    } else {
+        profile.to_reader()
+    };
+    qos.user_data = type_hash_entry(ty.hash.as_ref());
+    let spec = EndpointSpec {
+        topic,
+        type_name: ty.dds_name.clone(),
+        qos,
+        message_type: node.context.filterable_type(&ty),
+        ..EndpointSpec::default()
+    };
+    Ok((ty, spec))
+}
+
 /// Checks a topic name, which rcl has expanded.
-pub(crate) fn check_topic(name: &str, avoids_conventions: bool) -> Outcome {
+fn check_topic(name: &str, avoids_conventions: bool) -> Outcome {
     let valid = if avoids_conventions {
         validate_dds_topic(name)
     } else {
@@ -96,24 +134,12 @@ unsafe fn create_publisher(
     qos: &abi::QosProfile,
     options: PublisherOptions,
 ) -> Outcome<*mut Publisher> {
-    let avoids_conventions = qos.avoid_ros_namespace_conventions;
-    check_topic(topic, avoids_conventions)?;
-    network_flow::check_requirement(options.unique_flow)?;
-    let profile = qos::profile(qos)?;
+    let unique_flow = options.unique_flow;
     // SAFETY: the contract of rmw (lib.rs).
-    let ty = unsafe { typesupport::message_type(type_support) }?;
-    let dds_topic = dds_topic(topic, avoids_conventions);
+    let (ty, spec) =
+        unsafe { checked_endpoint(node, type_support, topic, qos, unique_flow, true) }?;
     let core = &node.context.core;
-    let profile = resolve_best_available(core.graph(), &dds_topic, true, profile);
-    let mut endpoint_qos = profile.to_endpoint();
-    endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
-    let writer = core.create_writer(EndpointSpec {
-        topic: dds_topic,
-        type_name: ty.dds_name.clone(),
-        qos: endpoint_qos,
-        message_type: node.context.filterable_type(&ty),
-        ..EndpointSpec::default()
-    })?;
+    let writer = core.create_writer(spec)?;
     core.discovery()
         .attach_endpoint(node.key, &writer.announced());
     let can_loan = node.context.has_optional_features && ty.plain.is_some();
@@ -123,7 +149,7 @@ unsafe fn create_publisher(
         node: node.clone(),
         writer,
         ty,
-        avoids_conventions,
+        avoids_conventions: qos.avoid_ros_namespace_conventions,
     });
     let names = [c_name(topic)?, Default::default()];
     let abi = Publisher {

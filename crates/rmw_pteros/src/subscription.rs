@@ -4,11 +4,9 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pteros_rcl::rmw_qos::resolve_best_available;
+use pteros_runtime::Core;
 use pteros_runtime::content_filter::FilterSpec;
-use pteros_runtime::names::dds_topic;
 use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
-use pteros_runtime::{Core, EndpointSpec};
 
 use crate::abi::{
     self, Event, EventCallback, Gid, MessageInfo, MessageSequence, MessageTypeSupport, Node, Ret,
@@ -23,9 +21,9 @@ use crate::handle::{Handle, c_name};
 use crate::listener::DataWaiter;
 use crate::loan::{self, ReceivedLoan};
 use crate::node::{self, NodeState};
-use crate::publisher::{NO_LOANS, check_topic, type_hash_entry};
-use crate::typesupport::{self, MessageType};
-use crate::{network_flow, qos, serialized, shared_message};
+use crate::publisher::{NO_LOANS, checked_endpoint};
+use crate::typesupport::MessageType;
+use crate::{qos, serialized, shared_message};
 use pteros_typesupport::{Loans, PlainLayout};
 
 /// State behind a subscription handle.
@@ -82,32 +80,18 @@ unsafe fn create_subscription(
     qos: &abi::QosProfile,
     mut options: SubscriptionOptions,
 ) -> Outcome<*mut Subscription> {
-    let avoids_conventions = qos.avoid_ros_namespace_conventions;
-    check_topic(topic, avoids_conventions)?;
-    network_flow::check_requirement(options.unique_flow)?;
-    let profile = qos::profile(qos)?;
+    let unique_flow = options.unique_flow;
     // SAFETY: the contract of rmw (lib.rs).
-    let ty = unsafe { typesupport::message_type(type_support) }?;
-    let dds_topic = dds_topic(topic, avoids_conventions);
+    let (ty, mut spec) =
+        unsafe { checked_endpoint(node, type_support, topic, qos, unique_flow, false) }?;
     let core = &node.context.core;
-    let profile = resolve_best_available(core.graph(), &dds_topic, false, profile);
-    let mut endpoint_qos = profile.to_reader();
-    endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
     // The caller owns and frees the filter.
     let filter = std::mem::replace(&mut options.content_filter, std::ptr::null_mut());
     // SAFETY: the contract of rmw (lib.rs).
     let filter = unsafe { filter.as_ref() }.filter(|_| node.context.has_optional_features);
-    let spec = EndpointSpec {
-        message_type: node.context.filterable_type(&ty),
-        content_filter: filter
-            // SAFETY: the contract of rmw (lib.rs).
-            .map(|filter| unsafe { filter.spec() })
-            .transpose()?,
-        topic: dds_topic,
-        type_name: ty.dds_name.clone(),
-        qos: endpoint_qos,
-        ..EndpointSpec::default()
-    };
+    // SAFETY: the contract of rmw (lib.rs).
+    let filter = filter.map(|filter| unsafe { filter.spec() });
+    spec.content_filter = filter.transpose()?;
     let form = shared_message::DELIVERY_FORM;
     let reader = core.create_reader(spec, form, options.ignore_local_publications)?;
     core.discovery()
@@ -120,7 +104,7 @@ unsafe fn create_subscription(
         node: node.clone(),
         waiter: DataWaiter::new(core, reader),
         ty,
-        avoids_conventions,
+        avoids_conventions: qos.avoid_ros_namespace_conventions,
     });
     let names = [c_name(topic)?, Default::default()];
     let abi = Subscription {

@@ -86,7 +86,8 @@ pub fn check_list(played: &[&str], list: &[LeftOut]) {
     }
 }
 
-/// The QoS words of a row of `graph.txt`. Spans are in seconds.
+/// The words of an endpoint in a row of steps; `graph.txt` and `qos_overrides.txt` name them.
+/// Spans are in seconds.
 #[derive(Default, Debug)]
 #[allow(
     missing_docs,
@@ -103,6 +104,38 @@ pub struct RowQos {
     pub deadline: Option<u64>,
     pub lifespan: Option<u64>,
     pub lease: Option<u64>,
+    pub avoid_ros_namespace_conventions: bool,
+    /// Policies that parameters may override.
+    pub allow: Vec<String>,
+    pub id: String,
+    /// Whether the validation of overrides refuses.
+    pub refuse: bool,
+    pub filter: Option<RowFilter>,
+}
+
+/// A content filter of a row: an expression, and behind "with" its parameters; "-" for none.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the sentence above says it")]
+pub struct RowFilter {
+    pub expression: String,
+    pub parameters: Vec<String>,
+}
+
+impl RowFilter {
+    /// The filter of the words.
+    pub fn parse(words: &[&str]) -> Self {
+        let mut parts = words.split(|word| *word == "with");
+        let expression = parts.next().unwrap_or_default().join(" ");
+        let parameters = parts.next().unwrap_or_default();
+        Self {
+            expression: if expression == "-" {
+                String::new()
+            } else {
+                expression
+            },
+            parameters: parameters.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
 }
 
 impl RowQos {
@@ -110,8 +143,21 @@ impl RowQos {
     /// On a word that is none of the table's.
     pub fn parse(words: &[&str]) -> Self {
         let mut qos = Self::default();
+        let mut parts = words.splitn(2, |word| *word == "where");
+        let words = parts.next().unwrap_or_default();
+        qos.filter = parts.next().map(RowFilter::parse);
         for word in words {
             match word.split_once('=') {
+                Some(("allow", policies)) => {
+                    let policies = if policies == "default" {
+                        "history,depth,reliability"
+                    } else {
+                        policies
+                    };
+                    qos.allow = policies.split(',').map(String::from).collect();
+                }
+                Some(("id", id)) => qos.id = id.into(),
+                None if *word == "refuse" => qos.refuse = true,
                 Some(("depth", depth)) => qos.depth = depth.parse().ok(),
                 Some(("deadline", span)) => qos.deadline = span.parse().ok(),
                 Some(("lifespan", span)) => qos.lifespan = span.parse().ok(),
@@ -131,18 +177,51 @@ impl RowQos {
     pub fn shown(&self, node: &str) -> String {
         let reliability = ["reliable", "best_effort"][usize::from(self.best_effort)];
         let durability = ["volatile", "transient_local"][usize::from(self.transient_local)];
-        let mut text = format!("{node} {reliability} {durability}");
-        for (name, span) in [("deadline", self.deadline), ("lease", self.lease)] {
-            if let Some(span) = span {
-                text += &format!(" {name}={span}");
-            }
-        }
-        text + if self.manual { " manual" } else { "" }
+        let spans = spans([("deadline", self.deadline), ("lease", self.lease)]);
+        let manual = if self.manual { " manual" } else { "" };
+        format!("{node} {reliability} {durability}{spans}{manual}")
+    }
+
+    /// An answer to "profile": the words that make it of the default.
+    pub fn changes(&self) -> String {
+        let depth = match self.depth {
+            Some(depth) if depth != 10 && !self.keep_all => format!(" depth={depth}"),
+            _ => String::new(),
+        };
+        let words = [
+            (self.keep_all, " keep_all"),
+            (self.best_effort, " best_effort"),
+            (self.transient_local, " transient_local"),
+            (self.manual, " manual"),
+            (
+                self.avoid_ros_namespace_conventions,
+                " avoid_ros_namespace_conventions",
+            ),
+        ];
+        let words = words
+            .iter()
+            .filter(|(is_set, _)| *is_set)
+            .map(|(_, word)| *word);
+        let spans = spans([
+            ("deadline", self.deadline),
+            ("lifespan", self.lifespan),
+            ("lease", self.lease),
+        ]);
+        let text = depth + &words.collect::<String>() + &spans;
+        text.trim_start().to_owned()
     }
 }
 
-/// A language's nodes, on which the steps of `graph.txt` run.
-pub trait GraphDriver {
+fn spans<const N: usize>(spans: [(&str, Option<u64>); N]) -> String {
+    let spans = spans
+        .iter()
+        .filter_map(|(name, span)| Some(format!(" {name}={}", (*span)?)));
+    spans.collect()
+}
+
+/// A language's nodes, on which steps run: those of `graph.txt`, and of further tables that
+/// name what they add.
+pub trait NodeDriver {
     /// Runs a step.
     fn play(&mut self, step: &[&str]);
     /// Answers a question; an empty answer stands for "-".
@@ -154,29 +233,37 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// How often an answer must be the expected one to be taken for settled.
 const SETTLED: u32 = 3;
 
-/// Plays the rows of `graph.txt` that the list does not leave out. Returns how many.
+/// Plays the rows of a table of steps that the list does not leave out. Returns how many. A
+/// wait is asked for once, since it takes triggers.
 ///
 /// # Panics
 /// Naming all rows that have another answer.
-pub fn play_graph<D: GraphDriver>(list: &[LeftOut], mut open: impl FnMut() -> D) -> usize {
+pub fn play_nodes<D: NodeDriver>(
+    table: &str,
+    list: &[LeftOut],
+    mut open: impl FnMut() -> D,
+) -> usize {
     let (mut played, mut wrong) = (0, Vec::new());
-    for Row { question, expected } in rows("graph") {
+    for Row { question, expected } in rows(table) {
         let steps: Vec<Vec<&str>> = question
             .split("; ")
             .map(|step| step.split(' ').collect())
             .collect();
-        if is_left_out(list, "graph", steps.iter().flatten().copied()) {
+        if is_left_out(list, table, steps.iter().flatten().copied()) {
             continue;
         }
         let mut driver = open();
         let (last, before) = steps.split_last().expect("a row has a question");
         before.iter().for_each(|step| driver.play(step));
+        let is_wait = last[0] == "wait";
+        // Behind a bar stands the answer of Python.
+        let expected = expected.split(" | ").next().unwrap_or_default();
         let (deadline, mut same) = (Instant::now() + TIMEOUT, 0);
-        while same < SETTLED {
+        while same < if is_wait { 1 } else { SETTLED } {
             let found = driver.answer(last);
             let found = if found.is_empty() { "-" } else { &found };
             same = if found == expected { same + 1 } else { 0 };
-            if Instant::now() > deadline {
+            if same == 0 && (is_wait || Instant::now() > deadline) {
                 wrong.push(format!("{question} -> {expected}, not {found}"));
                 break;
             }

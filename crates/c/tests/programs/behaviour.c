@@ -16,7 +16,7 @@
 
 #define SECOND INT64_C(1000000000)
 #define TIMEOUT_S 20
-#define WORDS_MAX 32
+#define WORDS_MAX 64
 #define CHECK(condition) check(condition, #condition, __LINE__)
 
 static void check(bool holds, const char *condition, int at) {
@@ -380,7 +380,7 @@ static void add_graph_context(const char *name) {
 
 static pteros_qos_t graph_qos(size_t from, size_t end) {
   pteros_qos_t qos = PTEROS_QOS_DEFAULT;
-  for (size_t at = from; at < end; at++) {
+  for (size_t at = from; at < end && !is(at, "where"); at++) {
     const char *value = strchr(words[at], '=');
     int64_t number = value == NULL ? 0 : strtoll(value + 1, NULL, 10);
     if (is(at, "best_effort")) qos.reliability = PTEROS_RELIABILITY_BEST_EFFORT;
@@ -394,6 +394,29 @@ static pteros_qos_t graph_qos(size_t from, size_t end) {
     else CHECK(false);
   }
   return qos;
+}
+
+/* A content filter from the words before `end`: an expression, "with" and its parameters. */
+static pteros_content_filter_t filter_of(size_t from, size_t end) {
+  static char expression[256];
+  static const char *parameters[WORDS_MAX];
+  pteros_content_filter_t filter = {expression, parameters, 0};
+  expression[0] = '\0';
+  for (; from < end && !is(from, "with"); from++) {
+    if (expression[0] != '\0') strcat(expression, " ");
+    strcat(expression, words[from]);
+  }
+  for (from++; from < end; from++) parameters[filter.parameter_count++] = words[from];
+  return filter;
+}
+
+/* Plays "filter", the number of a subscription and a filter; "-" ends it. */
+static const char *set_filter(size_t from, size_t end) {
+  void *handle = graph.entities[strtoll(words[from + 1], NULL, 10) - 1].handle;
+  pteros_content_filter_t filter = filter_of(from + 2, end);
+  bool ends = strcmp(filter.expression, "-") == 0;
+  pteros_status_t set = pteros_subscription_set_content_filter(handle, ends ? NULL : &filter);
+  return set == PTEROS_OK ? "ok" : "refused";
 }
 
 static void ignore_request(const void *request, void *response, void *user) {
@@ -434,8 +457,14 @@ static void play_graph_step(size_t from, size_t end) {
     CHECK(rosidl_runtime_c__String__assign(&message.data, words[from + 2]));
     CHECK(pteros_publisher_publish(graph.entities[entity_of(name)].handle, &message) == PTEROS_OK);
     std_msgs__msg__String__fini(&message);
+  } else if (is(from, "filter")) {
+    set_filter(from, end);
   } else {
     pteros_qos_t qos = graph_qos(from + 2, end);
+    size_t where = from;
+    while (where < end && !is(where, "where")) where++;
+    pteros_content_filter_t filter = filter_of(where + 1, end);
+    bool is_filtered = where < end;
     size_t at = graph.entity_count++;
     CHECK(at < ENTITIES_MAX);
     graph.entities[at].taken[0] = '\0';
@@ -443,13 +472,18 @@ static void play_graph_step(size_t from, size_t end) {
     void *handle = NULL;
     switch (graph.entities[at].kind) {
       case 'p': handle = pteros_publisher_new(on, type, name, &qos); break;
-      case 's': handle = pteros_subscription_new(on, type, name, &qos, NULL, NULL, NULL); break;
+      case 's':
+        handle = is_filtered ? pteros_subscription_new_filtered(on, type, name, &qos, &filter, NULL,
+                                                                NULL, NULL)
+                             : pteros_subscription_new(on, type, name, &qos, NULL, NULL, NULL);
+        break;
       case 'S':
         handle = pteros_service_new(on, service, name, NULL, ignore_request, NULL, NULL);
         break;
       default: handle = pteros_client_new(on, service, name, NULL);
     }
-    CHECK(handle != NULL);
+    CHECK(handle != NULL || is_filtered);
+    if (handle == NULL) graph.entities[at].kind = 0;
     graph.entities[at].handle = handle;
   }
 }
@@ -502,6 +536,12 @@ static void answer_graph(size_t from, char *answer) {
     sprintf(answer, "%zu",
             graph.entities[at].kind == 'p' ? pteros_publisher_matched_count(handle)
                                            : pteros_subscription_matched_count(handle));
+  } else if (is(from, "filter")) {
+    strcpy(answer, set_filter(from, count));
+  } else if (is(from, "filtered")) {
+    void *handle = graph.entities[at].handle;
+    if (handle == NULL) strcpy(answer, "refused");
+    else strcpy(answer, pteros_subscription_is_cft_enabled(handle) ? "yes" : "no");
   } else if (is(from, "take")) {
     take_all(at);
     strcpy(answer, graph.entities[at].taken);
@@ -546,6 +586,99 @@ static void graphs(FILE *file) {
   }
 }
 
+/* --- log levels --- */
+
+static int severity_of(const char *word) {
+  static const char *names[] = {"debug", "info", "warn", "error", "fatal"};
+  for (int at = 0; at < 5; at++)
+    if (strcmp(word, names[at]) == 0) return PTEROS_LOG_DEBUG + 10 * at;
+  CHECK(false);
+  return 0;
+}
+
+/*
+ * A row is arguments of a context, a ";" behind each, then "set" and a level of the node's
+ * logger, and "enabled" with a severity.
+ */
+static void log_levels(FILE *file) {
+  while (read_line(file)) {
+    const char *arguments[WORDS_MAX] = {"rows", "--ros-args"};
+    int argument_count = 2;
+    size_t at = 0;
+    for (; is(at, "--log-level"); at += 3) {
+      arguments[argument_count++] = words[at];
+      arguments[argument_count++] = words[at + 1];
+    }
+    context = pteros_context_new(argument_count, arguments);
+    if (context == NULL) {
+      printf("refused\n");
+      continue;
+    }
+    node = pteros_node_new(context, "rows", NULL);
+    CHECK(node != NULL);
+    for (; is(at, "set"); at += 4)
+      CHECK(pteros_log_set_level(node, severity_of(words[at + 2])) == PTEROS_OK);
+    CHECK(is(at, "enabled"));
+    printf("%s\n", pteros_log_is_enabled(node, severity_of(words[at + 2])) ? "yes" : "no");
+    pteros_node_free(node);
+    pteros_context_free(context);
+  }
+}
+
+/* --- transforms --- */
+
+static int64_t seconds_of(const char *word) {
+  return (int64_t)(strtod(word, NULL) * (double)SECOND + 0.5);
+}
+
+/* Sends the transforms of the words from `from` to before `end`, and waits for them. */
+static void send_transforms(const pteros_tf_broadcaster_t *broadcaster,
+                            const pteros_tf_listener_t *listener, size_t from, size_t end) {
+  pteros_transform_t transform = {.rotation = {0, 0, 0, 1}};
+  for (size_t at = from + 3; at < end; at++) {
+    const char *stamp = strchr(words[at], '@');
+    transform.translation[0] = strtod(words[at], NULL);
+    transform.time_ns = stamp == NULL ? 0 : seconds_of(stamp + 1);
+    /* Rows have transforms that are refused. */
+    pteros_tf_broadcaster_send(broadcaster, words[from + 2], words[from + 1], &transform);
+  }
+  /* What comes later on the same topic arrives later. */
+  char mark[32];
+  sprintf(mark, "mark%zu", from);
+  CHECK(pteros_tf_broadcaster_send(broadcaster, "marks", mark, &transform) == PTEROS_OK);
+  CHECK(pteros_tf_listener_lookup(listener, "marks", mark, 0, TIMEOUT_S * SECOND, &transform) ==
+        PTEROS_OK);
+}
+
+/* A row is its steps, a ";" behind each, and a look-up. Prints its answer or "error". */
+static void transforms(FILE *file) {
+  while (read_line(file)) {
+    open_node();
+    pteros_tf_listener_t *listener = pteros_tf_listener_new(node);
+    pteros_tf_broadcaster_t *moving = pteros_tf_broadcaster_new(node, false);
+    pteros_tf_broadcaster_t *fixed = pteros_tf_broadcaster_new(node, true);
+    CHECK(listener != NULL && moving != NULL && fixed != NULL);
+    size_t from = 0;
+    for (size_t at = 0; !is(at, "->"); at++) {
+      if (!is(at, ";")) continue;
+      send_transforms(is(from, "static") ? fixed : moving, listener, from, at);
+      from = at + 1;
+    }
+    CHECK(is(from, "lookup"));
+    pteros_transform_t found;
+    pteros_status_t status = pteros_tf_listener_lookup(
+        listener, words[from + 1], words[from + 2], seconds_of(words[from + 3]), 0, &found);
+    if (status == PTEROS_OK)
+      printf("%g@%g\n", found.translation[0], (double)found.time_ns / (double)SECOND);
+    else
+      printf("error\n");
+    pteros_tf_broadcaster_free(fixed);
+    pteros_tf_broadcaster_free(moving);
+    pteros_tf_listener_free(listener);
+    close_node();
+  }
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 3);
   FILE *file = fopen(argv[2], "r");
@@ -554,6 +687,9 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "times") == 0) times(file);
   if (strcmp(argv[1], "goals") == 0) goals(file);
   if (strcmp(argv[1], "graph") == 0) graphs(file);
+  if (strcmp(argv[1], "content_filters") == 0) graphs(file);
+  if (strcmp(argv[1], "log_levels") == 0) log_levels(file);
+  if (strcmp(argv[1], "tf") == 0) transforms(file);
   fclose(file);
   return 0;
 }

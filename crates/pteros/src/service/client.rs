@@ -643,6 +643,12 @@ impl<R: 'static> ClientCore<R> {
         self.calls.lock().remove(&id);
     }
 
+    /// Whether a response is not taken yet.
+    fn has_response(&self) -> bool {
+        let is_done = |call: &PendingCall<R>| matches!(call, PendingCall::Done(_));
+        self.calls.lock().values().any(is_done)
+    }
+
     fn attach_replies(&self) {
         // The lock is held so that the last update wins.
         let binding = self.binding.lock();
@@ -711,10 +717,9 @@ impl<R: Send + Sync + 'static> WaitableEntity for ClientCore<R> {
     fn rearm(&self) -> bool {
         self.runtime.replies.slot.begin_take();
         self.callback_slot.begin_take();
-        let is_done = |call: &PendingCall<R>| matches!(call, PendingCall::Done(_));
         self.runtime.replies.has_samples()
             || !self.pending_callbacks.lock().is_empty()
-            || self.calls.lock().values().any(is_done)
+            || self.has_response()
     }
 
     fn reader(&self) -> Option<&ReaderEndpoint> {
@@ -729,8 +734,10 @@ impl<R: Send + Sync + 'static> NodeEntity for ClientCore<R> {
         self.is_watched.store(is_watched, Ordering::Release);
         self.attach_replies();
         let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
-        self.callback_slot
-            .attach(queue, || !self.pending_callbacks.lock().is_empty());
+        // A wait set waits for responses that are not taken, too.
+        self.callback_slot.attach(queue, || {
+            !self.pending_callbacks.lock().is_empty() || (is_watched && self.has_response())
+        });
         self.on_event.attach(executor_queue);
     }
 

@@ -1,19 +1,29 @@
-//! The rows of the client core's behaviour table `graph.txt`, on nodes of Rust.
+//! The rows of the client core's behaviour tables of nodes and their endpoints, in Rust.
 #![allow(
     clippy::disallowed_methods,
     reason = "rows have deadlines of real time"
 )]
 
+use std::iter::once;
 use std::time::Duration;
 
+use pteros::args::Arguments;
+use pteros::error::CreateError;
 use pteros::event_handler::{EndpointEvent, PolicyId};
 use pteros::graph::{EndpointInfo, EndpointKind, NodeInfo};
-use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse};
+use pteros::guard_condition::GuardCondition;
+use pteros::interfaces::example_interfaces::srv::{
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
+};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::names::DdsTopic;
+use pteros::parameter::{QosOverridingOptions, QosPolicyKind};
 use pteros::prelude::*;
-use pteros::qos::{DurabilityPolicy, LivelinessPolicy, ReliabilityPolicy};
-use pteros_test_support::behaviour::{GraphDriver, LeftOut, RowQos, play_graph};
+use pteros::qos::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy};
+use pteros::service::{PendingRequest, ResponseFuture};
+use pteros::wait_set::WaitSet;
+use pteros::{PublisherOptions, SubscriptionOptions};
+use pteros_test_support::behaviour::{LeftOut, NodeDriver, RowFilter, RowQos, play_nodes};
 
 /// No other module has it.
 const DOMAIN: u32 = 88;
@@ -23,8 +33,12 @@ const LEFT_OUT: [LeftOut; 0] = [];
 enum Handle {
     Publisher(Publisher<Text>),
     Subscription(Subscription<Text>),
-    Server(#[expect(dead_code, reason = "it is dropped")] Service<AddTwoInts>),
+    Server(Service<AddTwoInts>),
     Client(Client<AddTwoInts>),
+    Guard(GuardCondition),
+    Timer(Timer),
+    /// It was not created, with the kind of the error.
+    Failed(&'static str),
     Dropped,
 }
 
@@ -39,9 +53,13 @@ struct Entity {
     handle: Handle,
     statuses: Statuses,
     taken: Vec<String>,
+    requests: Vec<PendingRequest<AddTwoIntsRequest, AddTwoIntsResponse>>,
+    responses: Vec<ResponseFuture<AddTwoIntsResponse>>,
 }
 
 struct Rows {
+    /// QoS overrides of the next node.
+    overrides: Vec<String>,
     entities: Vec<Entity>,
     nodes: Vec<Node>,
     executors: Vec<SingleThreadedExecutor>,
@@ -51,6 +69,7 @@ struct Rows {
 impl Rows {
     fn new() -> Self {
         let mut rows = Self {
+            overrides: Vec::new(),
             entities: Vec::new(),
             nodes: Vec::new(),
             executors: Vec::new(),
@@ -78,16 +97,99 @@ impl Rows {
     }
 
     fn create(&self, kind: &str, name: &str, words: &[&str]) -> Handle {
-        let (node, qos) = (self.node(), profile(&RowQos::parse(words)));
-        match kind {
-            "pub" => Handle::Publisher(node.create_publisher(name.qos(qos)).unwrap()),
-            "sub" => Handle::Subscription(node.create_polled_subscription(name.qos(qos)).unwrap()),
-            "server" => {
-                let answer = |_| AddTwoIntsResponse::default();
-                Handle::Server(node.create_service::<AddTwoInts>(name, answer).unwrap())
+        let (node, row) = (self.node(), RowQos::parse(words));
+        let topic = name.qos(profile(&row));
+        let created = match kind {
+            "pub" => {
+                let options = PublisherOptions::new(topic).qos_overrides(overrides(&row));
+                node.create_publisher(options).map(Handle::Publisher)
             }
-            "client" => Handle::Client(node.create_client(name).unwrap()),
+            "sub" => {
+                let mut options = SubscriptionOptions::new(topic).qos_overrides(overrides(&row));
+                if let Some(filter) = row.filter {
+                    options = options.content_filter(filter.expression, filter.parameters);
+                }
+                let created = node.create_polled_subscription(options);
+                created.map(Handle::Subscription)
+            }
+            "server" => Service::polled(node, name).map(Handle::Server),
+            "client" => node.create_client(name).map(Handle::Client),
             _ => panic!("{kind}"),
+        };
+        created.unwrap_or_else(|error| match error {
+            CreateError::QosOverrides { reason, .. } if reason.contains("Wrong parameter type") => {
+                Handle::Failed("wrong type")
+            }
+            CreateError::QosOverrides { .. } | CreateError::Endpoint { .. } => {
+                Handle::Failed("refused")
+            }
+            other => panic!("{other}"),
+        })
+    }
+
+    fn entity(&mut self, number: &str) -> &mut Entity {
+        let at = number.parse::<usize>().unwrap() - 1;
+        &mut self.entities[at]
+    }
+
+    fn set_filter(&mut self, number: &str, words: &[&str]) -> &'static str {
+        let Handle::Subscription(subscription) = &self.entity(number).handle else {
+            panic!("no subscription");
+        };
+        let RowFilter {
+            expression,
+            parameters,
+        } = RowFilter::parse(words);
+        let set = subscription.set_content_filter(expression, parameters);
+        if set.is_ok() { "ok" } else { "refused" }
+    }
+
+    /// The entities that a wait finds ready. It resets guard conditions, as that of rmw.
+    fn wait(&mut self, timeout: &str, numbers: &[&str]) -> String {
+        let mut set = WaitSet::new(self.contexts.last().unwrap());
+        let keys: Vec<_> = numbers
+            .iter()
+            .map(|number| match &self.entity(number).handle {
+                Handle::Subscription(subscription) => set.add(subscription),
+                Handle::Server(server) => set.add(server),
+                Handle::Client(client) => set.add(client),
+                Handle::Guard(guard) => set.add(guard),
+                Handle::Timer(timer) => set.add(timer),
+                _ => panic!("{number} cannot be waited for"),
+            })
+            .collect::<Result<_, _>>()
+            .unwrap();
+        set.wait(Duration::from_secs_f64(timeout.parse().unwrap()));
+        let found = numbers.iter().zip(keys);
+        let ready: Vec<_> = found
+            .filter(|(_, key)| set.is_ready(*key))
+            .map(|(it, _)| *it)
+            .collect();
+        for number in &ready {
+            if let Handle::Guard(guard) = &self.entity(number).handle {
+                guard.take();
+            }
+        }
+        ready.join(" ")
+    }
+
+    fn take_next(&mut self, number: &str) {
+        let entity = self.entity(number);
+        match &entity.handle {
+            Handle::Subscription(subscription) => {
+                let message = subscription.take().expect("a message");
+                entity.taken.push(message.data.clone());
+            }
+            Handle::Server(server) => {
+                let request = server.take_request().expect("a request");
+                entity.requests.push(request);
+            }
+            Handle::Client(_) => {
+                let response = entity.responses[0].take();
+                response.expect("a response").unwrap();
+                entity.responses.remove(0);
+            }
+            _ => panic!("{number} has nothing to take"),
         }
     }
 
@@ -225,8 +327,31 @@ fn profile(row: &RowQos) -> QosProfile {
     qos
 }
 
+fn overrides(row: &RowQos) -> QosOverridingOptions {
+    let policies = row
+        .allow
+        .iter()
+        .map(|word| QosPolicyKind::from_word(word).unwrap());
+    let options = QosOverridingOptions::new(policies).id(&*row.id);
+    let refuse = row.refuse;
+    options.validation_callback(move |_| {
+        if refuse {
+            Err("refused".into())
+        } else {
+            Ok(())
+        }
+    })
+}
+
 fn row_qos(qos: &QosProfile) -> RowQos {
     RowQos {
+        keep_all: qos.history == HistoryPolicy::KeepAll,
+        depth: match qos.history {
+            HistoryPolicy::KeepLast(depth) => u32::try_from(depth).ok(),
+            _ => None,
+        },
+        lifespan: qos.lifespan.map(|span| span.as_secs()),
+        avoid_ros_namespace_conventions: qos.avoid_ros_namespace_conventions,
         best_effort: qos.reliability == ReliabilityPolicy::BestEffort,
         transient_local: qos.durability == DurabilityPolicy::TransientLocal,
         manual: qos.liveliness == LivelinessPolicy::ManualByTopic,
@@ -236,35 +361,78 @@ fn row_qos(qos: &QosProfile) -> RowQos {
     }
 }
 
-impl GraphDriver for Rows {
+impl NodeDriver for Rows {
     fn play(&mut self, step: &[&str]) {
-        let at = |number: &str| number.parse::<usize>().unwrap() - 1;
-        match step {
-            ["context", name] => self.add_context(name),
+        let handle = match step {
+            ["context", name] => return self.add_context(name),
+            ["override", text] => return self.overrides.push(format!("qos_overrides.{text}")),
             ["node", namespace, name] => {
-                self.add_node(NodeOptions::new(*name).namespace(*namespace));
+                let overrides = std::mem::take(&mut self.overrides);
+                let words = overrides.into_iter().flat_map(|text| ["-p".into(), text]);
+                let (arguments, _) =
+                    Arguments::parse(once("--ros-args".into()).chain(words)).unwrap();
+                let options = NodeOptions::new(*name).namespace(*namespace);
+                return self.add_node(options.arguments(arguments));
             }
-            ["drop", number] => self.entities[at(number)].handle = Handle::Dropped,
+            ["drop", number] => {
+                self.entity(number).handle = Handle::Dropped;
+                return;
+            }
             ["send", number, text] => {
-                let Handle::Publisher(publisher) = &self.entities[at(number)].handle else {
+                let Handle::Publisher(publisher) = &self.entity(number).handle else {
                     panic!("no publisher");
                 };
                 let data = (*text).to_owned();
-                publisher.publish(&Text { data }).unwrap();
+                return publisher.publish(&Text { data }).unwrap();
             }
-            [kind, name, words @ ..] => {
-                let handle = self.create(kind, name, words);
-                self.entities.push(Entity {
-                    handle,
-                    statuses: Statuses::default(),
-                    taken: Vec::new(),
-                });
+            ["filter", number, words @ ..] => {
+                self.set_filter(number, words);
+                return;
             }
+            ["trigger", number] => match &self.entity(number).handle {
+                Handle::Guard(guard) => return guard.trigger(),
+                _ => panic!("no guard condition"),
+            },
+            ["wait", timeout, numbers @ ..] => {
+                self.wait(timeout, numbers);
+                return;
+            }
+            ["get", number] => return self.take_next(number),
+            ["request", number] => {
+                let entity = self.entity(number);
+                let Handle::Client(client) = &entity.handle else {
+                    panic!("no client");
+                };
+                let response = client.call_async(&AddTwoIntsRequest::default()).unwrap();
+                return entity.responses.push(response);
+            }
+            ["respond", number] => {
+                let request = self.entity(number).requests.remove(0);
+                return request.respond(AddTwoIntsResponse::default()).unwrap();
+            }
+            ["guard"] => Handle::Guard(self.node().create_guard_condition(None, || {})),
+            ["timer", seconds] => {
+                let period = Duration::from_secs_f64(seconds.parse().unwrap());
+                Handle::Timer(self.node().create_timer(period, || {}).unwrap())
+            }
+            [kind, name, words @ ..] => self.create(kind, name, words),
             _ => panic!("{step:?}"),
-        }
+        };
+        self.entities.push(Entity {
+            handle,
+            statuses: Statuses::default(),
+            taken: Vec::new(),
+            requests: Vec::new(),
+            responses: Vec::new(),
+        });
     }
 
     fn answer(&mut self, question: &[&str]) -> String {
+        match question {
+            ["wait", timeout, numbers @ ..] => return self.wait(timeout, numbers),
+            ["filter", number, words @ ..] => return self.set_filter(number, words).to_owned(),
+            _ => {}
+        }
         self.poll();
         let entity = |number: &str| &self.entities[number.parse::<usize>().unwrap() - 1];
         let graph = self.contexts.last().unwrap().graph();
@@ -284,6 +452,34 @@ impl GraphDriver for Rows {
                 _ => panic!("neither publisher nor subscription"),
             },
             ["take", number] => entity(number).taken.join(" "),
+            ["profile", number] => match &entity(number).handle {
+                Handle::Publisher(publisher) => row_qos(&publisher.qos()).changes(),
+                Handle::Subscription(subscription) => row_qos(&subscription.qos()).changes(),
+                Handle::Failed(error) => (*error).to_owned(),
+                _ => panic!("neither publisher nor subscription"),
+            },
+            ["parameters"] => {
+                let names = self.node().parameter_names("qos_overrides");
+                let value = |name: &String| {
+                    let value = self.node().parameter(name).unwrap().to_string();
+                    format!(
+                        "{}={}",
+                        name.trim_start_matches("qos_overrides."),
+                        value.replace('"', "")
+                    )
+                };
+                let mut shown: Vec<_> = names.iter().map(value).collect();
+                shown.sort();
+                shown.join(" ")
+            }
+            ["filtered", number] => match &entity(number).handle {
+                Handle::Subscription(subscription) if subscription.is_cft_enabled() => {
+                    "yes".to_owned()
+                }
+                Handle::Subscription(_) => "no".to_owned(),
+                Handle::Failed(error) => (*error).to_owned(),
+                _ => panic!("no subscription"),
+            },
             ["qos", kind, topic] => self.qos(kind, topic),
             ["names", kind, node] => {
                 let mut nodes = graph.nodes().into_iter();
@@ -304,5 +500,7 @@ impl GraphDriver for Rows {
 
 #[test]
 fn nodes_have_the_rows_of_the_behaviour_table() {
-    assert!(play_graph(&LEFT_OUT, Rows::new) > 100);
+    for table in ["graph", "qos_overrides", "content_filters", "wait_sets"] {
+        assert!(play_nodes(table, &LEFT_OUT, Rows::new) > 20, "{table}");
+    }
 }

@@ -412,9 +412,9 @@ class Clock(Handle):
         before. Releases the GIL; KeyboardInterrupt passes."""
 
 class TransformMiss(Exception):
-    """Why a look-up of transforms failed: kind, requested time, oldest and newest time."""
+    """Why a look-up of transforms failed: tf2's exception and its text."""
 
-    args: tuple[str, int, int, int]
+    args: tuple[str, str]
 
 class Synchronizer:
     """Joins messages of several inputs: ``exact`` or ``slop``. Thread-safe."""
@@ -458,6 +458,10 @@ class TransformBuffer:
         self, target: str, source: str, stamp_ns: int
     ) -> tuple[tuple[tuple[float, float, float], tuple[float, float, float, float]], int]:
         """The pose of the source in the target, and its time. TransformMiss if there is none."""
+    def lookup_full(
+        self, target: str, target_ns: int, source: str, source_ns: int, fixed: str
+    ) -> tuple[tuple[tuple[float, float, float], tuple[float, float, float, float]], int]:
+        """The same from the source at one time to the target at another one."""
     def latest_common_time(self, target: str, source: str) -> int:
         """0 if all transforms of the path are static. TransformMiss without a path."""
     def has_frame(self, name: str) -> bool: ...

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from pteros import _native
 from rosidl_runtime_py import yaml_text
-from tf2_py import rigid
+from tf2_py import exceptions, rigid
 from tf2_py.exceptions import (
-    ConnectivityException, ExtrapolationException, InvalidArgumentException, LookupException,
-    TransformException,
+    ExtrapolationException, InvalidArgumentException, LookupException,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     from geometry_msgs.msg import TransformStamped
     from rclpy.duration import Duration
@@ -109,8 +108,7 @@ class BufferCore:
         :raises ExtrapolationException: if there is no data at that time.
         :raises InvalidArgumentException: if a frame id is empty or has a leading slash.
         """
-        values, stamp_ns = self._lookup(
-            target_frame, source_frame, _nanoseconds(time), 'lookupTransform')
+        values, stamp_ns = self._lookup(target_frame, source_frame, _nanoseconds(time))
         return _stamped(target_frame, source_frame, values, stamp_ns)
 
     def lookup_transform_full_core(
@@ -123,16 +121,11 @@ class BufferCore:
         :param fixed_frame: A frame that does not move between the times.
         :raises: as :meth:`lookup_transform_core`.
         """
-        # A wrong name goes before a time without data.
-        self._known(target_frame, 'target_frame', 'lookupTransform')
-        self._known(source_frame, 'source_frame', 'lookupTransform')
-        self._known(fixed_frame, 'fixed_frame', 'lookupTransform')
-        to_fixed, _ = self._lookup(
-            fixed_frame, source_frame, _nanoseconds(source_time), 'lookupTransform')
-        from_fixed, stamp_ns = self._lookup(
-            target_frame, fixed_frame, _nanoseconds(target_time), 'lookupTransform')
-        return _stamped(
-            target_frame, source_frame, rigid.compose(from_fixed, to_fixed), stamp_ns)
+        self._refuse_slashes(target_frame, source_frame, fixed_frame)
+        values, stamp_ns = _found(
+            self._buffer.lookup_full, target_frame, _nanoseconds(target_time), source_frame,
+            _nanoseconds(source_time), fixed_frame)
+        return _stamped(target_frame, source_frame, values, stamp_ns)
 
     def can_transform_core(
         self, target_frame: str, source_frame: str, time: Time,
@@ -140,7 +133,7 @@ class BufferCore:
         """Return whether a look-up would succeed, and else the reason."""
         try:
             self.lookup_transform_core(target_frame, source_frame, time)
-        except _FAILURES as error:
+        except exceptions.TransformException as error:
             return False, str(error)
         return True, ''
 
@@ -152,7 +145,7 @@ class BufferCore:
         try:
             self.lookup_transform_full_core(
                 target_frame, target_time, source_frame, source_time, fixed_frame)
-        except _FAILURES as error:
+        except exceptions.TransformException as error:
             return False, str(error)
         return True, ''
 
@@ -196,11 +189,11 @@ class BufferCore:
             raise ExtrapolationException(
                 f'The velocity of "{tracking}" in "{observation}" needs two times, and the '
                 f'mean would end at {_seconds(end_ns)}')
-        start, _ = self._lookup(observation, tracking, start_ns, function)
-        end, _ = self._lookup(observation, tracking, end_ns, function)
-        turned, _ = self._lookup(reference_frame, observation, stamp_ns, function)
-        (origin, _), _ = self._lookup(reference_frame, tracking, stamp_ns, function)
-        point_frame, _ = self._lookup(reference_frame, reference_point_frame, stamp_ns, function)
+        start, _ = self._lookup(observation, tracking, start_ns)
+        end, _ = self._lookup(observation, tracking, end_ns)
+        turned, _ = self._lookup(reference_frame, observation, stamp_ns)
+        (origin, _), _ = self._lookup(reference_frame, tracking, stamp_ns)
+        point_frame, _ = self._lookup(reference_frame, reference_point_frame, stamp_ns)
         seconds = (end_ns - start_ns) / 1e9
         moved = tuple((b - a) / seconds for a, b in zip(start[0], end[0]))
         turn = rigid.multiply(end[1], rigid.inverse(start)[1])
@@ -225,43 +218,32 @@ class BufferCore:
         return Time(nanoseconds=self._latest_common_time(target, source))
 
     def _known(self, name: str, argument: str, function: str) -> str:
+        place = function + (argument and f' argument {argument}')
         if not name:
             raise InvalidArgumentException(
-                f'Invalid argument passed to {function} argument {argument} in tf2 '
-                'frame_ids cannot be empty')
+                f'Invalid argument "" passed to {place} - in tf2 frame_ids cannot be empty')
         if name.startswith('/'):
             raise InvalidArgumentException(
-                f'Invalid argument "{name}" passed to {function} argument {argument} in tf2 '
-                "frame_ids cannot start with a '/'")
+                f'Invalid argument "{name}" passed to {place} - in tf2 frame_ids cannot start '
+                "with a '/'")
         if not self._buffer.has_frame(name):
-            raise LookupException(
-                f'"{name}" passed to {function}{argument and f" argument {argument}"} does not '
-                'exist. ')
+            raise LookupException(f'"{name}" passed to {place} does not exist. ')
         return name
 
-    def _lookup(
-        self, target: str, source: str, stamp_ns: int, function: str,
-    ) -> Tuple[rigid.Rigid, int]:
+    def _refuse_slashes(self, *frames: str) -> None:
+        """Refuse a slash before a name, as tf2; the buffer passes over it."""
+        if any(name[:1] == '/' for name in frames):
+            for name, argument in zip(frames, ('target_frame', 'source_frame', 'fixed_frame')):
+                self._known(name, argument, 'lookupTransform')
+
+    def _lookup(self, target: str, source: str, stamp_ns: int) -> Tuple[rigid.Rigid, int]:
         """Return the transform and its time."""
-        # The buffer knows names without the slash. The other checks follow a failure.
-        if target[:1] == '/' or source[:1] == '/':
-            self._known(target, 'target_frame', function)
-            self._known(source, 'source_frame', function)
-        try:
-            return self._buffer.lookup(target, source, stamp_ns)
-        except _native.TransformMiss as miss:
-            if target == source and target:
-                # As in tf2, also for a frame that no transform has named.
-                return rigid.IDENTITY, stamp_ns
-            target = self._known(target, 'target_frame', function)
-            source = self._known(source, 'source_frame', function)
-            raise _failure(miss, target, source) from None
+        if target != source:
+            self._refuse_slashes(target, source)
+        return _found(self._buffer.lookup, target, source, stamp_ns)
 
     def _latest_common_time(self, target: str, source: str) -> int:
-        try:
-            return self._buffer.latest_common_time(target, source)
-        except _native.TransformMiss as miss:
-            raise _failure(miss, target, source) from None
+        return _found(self._buffer.latest_common_time, target, source)
 
     # --- the tree
 
@@ -306,18 +288,19 @@ class BufferCore:
         of_target = _ancestors(target_frame, parents)
         common = next((name for name in of_source if name in of_target), None)
         if common is None:
-            raise ConnectivityException(_unconnected(target_frame, source_frame))
+            # Fails with the reason.
+            self._latest_common_time(target_frame, source_frame)
+            return []
         return (of_source[:of_source.index(common) + 1]
                 + of_target[:of_target.index(common)][::-1])
 
 
-_FAILURES = (
-    ConnectivityException, ExtrapolationException, InvalidArgumentException, LookupException)
-
-
-def _unconnected(target: str, source: str) -> str:
-    return (f"Could not find a connection between '{target}' and '{source}' because they are not "
-            'part of the same tree.Tf has two or more unconnected trees.')
+def _found(look_up: Callable, *args: Any) -> Any:
+    try:
+        return look_up(*args)
+    except _native.TransformMiss as miss:
+        kind, text = miss.args
+        raise getattr(exceptions, kind)(text) from None
 
 
 def _ancestors(name: str, parents: Dict[str, str]) -> List[str]:
@@ -327,26 +310,6 @@ def _ancestors(name: str, parents: Dict[str, str]) -> List[str]:
         name = parents[name]
         found[name] = None
     return list(found)
-
-
-def _failure(miss: _native.TransformMiss, target: str, source: str) -> TransformException:
-    """Return tf2's exception for a failed look-up."""
-    kind, requested, oldest, newest = miss.args
-    if kind == 'connectivity':
-        return ConnectivityException(_unconnected(target, source))
-    if kind != 'extrapolation':
-        return LookupException('The tf tree is invalid because it contains a loop.')
-    if oldest == newest:
-        text = (f'Lookup would require extrapolation at time {_seconds(requested)}, but only '
-                f'time {_seconds(oldest)} is in the buffer')
-    elif requested > newest:
-        text = ('Lookup would require extrapolation into the future.  Requested time '
-                f'{_seconds(requested)} but the latest data is at time {_seconds(newest)}')
-    else:
-        text = ('Lookup would require extrapolation into the past.  Requested time '
-                f'{_seconds(requested)} but the earliest data is at time {_seconds(oldest)}')
-    return ExtrapolationException(
-        f'{text}, when looking up transform from frame [{source}] to frame [{target}]')
 
 
 def _warn(text: str) -> None:

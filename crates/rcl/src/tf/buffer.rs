@@ -200,12 +200,10 @@ impl TransformBuffer {
         time: Time,
     ) -> Result<TransformStamped, LookupError> {
         let tree = self.inner.tree.read();
-        let (Some(to), Some(from)) = (tree.id_of(target), tree.id_of(source)) else {
-            return Err(self.reporter(&tree).unknown_frame(target, source));
-        };
-        match resolve(&tree, to, from, time) {
+        match find(&tree, target, source, time) {
             Ok((time, isometry)) => Ok(stamped(time, target, source, isometry)),
-            Err(miss) => Err(self.reporter(&tree).lookup_error(to, from, miss)),
+            Err(Some((to, from, miss))) => Err(self.reporter(&tree).lookup_error(to, from, miss)),
+            Err(None) => Err(self.reporter(&tree).unknown_frame(&[target, source])),
         }
     }
 
@@ -217,7 +215,7 @@ impl TransformBuffer {
     pub fn latest_common_time(&self, target: &str, source: &str) -> Result<Time, LookupError> {
         let tree = self.inner.tree.read();
         let (Some(to), Some(from)) = (tree.id_of(target), tree.id_of(source)) else {
-            return Err(self.reporter(&tree).unknown_frame(target, source));
+            return Err(self.reporter(&tree).unknown_frame(&[target, source]));
         };
         match tree.latest_common_time(to, from) {
             Ok(time) => Ok(Time::from_nanos(time.unwrap_or(0))),
@@ -255,8 +253,7 @@ impl TransformBuffer {
         time: Time,
     ) -> Option<TransformStamped> {
         let tree = self.inner.tree.read();
-        let (to, from) = (tree.id_of(target)?, tree.id_of(source)?);
-        let (time, isometry) = resolve(&tree, to, from, time).ok()?;
+        let (time, isometry) = find(&tree, target, source, time).ok()?;
         Some(stamped(time, target, source, isometry))
     }
 
@@ -275,6 +272,12 @@ impl TransformBuffer {
         source_time: Time,
         fixed: &str,
     ) -> Result<TransformStamped, LookupError> {
+        let frames = [target, source, fixed];
+        let tree = self.inner.tree.read();
+        if frames.iter().any(|frame| tree.id_of(frame).is_none()) {
+            return Err(self.reporter(&tree).unknown_frame(&frames));
+        }
+        drop(tree);
         let then = self.lookup_transform(fixed, source, source_time)?;
         let now = self.lookup_transform(target, fixed, target_time)?;
         let isometry = Isometry::from(&now.transform) * Isometry::from(&then.transform);
@@ -345,19 +348,30 @@ impl fmt::Debug for TransformBuffer {
     }
 }
 
-/// The resolved time, and the transform at that time.
-fn resolve(
+/// The target, the source, and why there is no transform.
+type KnownMiss = (FrameId, FrameId, LookupMiss);
+
+/// The resolved time, and the transform at that time. Else why there is none, or `None` if a
+/// frame is unknown.
+fn find(
     tree: &FrameTree,
-    target: FrameId,
-    source: FrameId,
+    target: &str,
+    source: &str,
     time: Time,
-) -> Result<(Time, Isometry), LookupMiss> {
-    let time = match time {
-        LATEST => Time::from_nanos(tree.latest_common_time(target, source)?.unwrap_or(0)),
-        time => time,
+) -> Result<(Time, Isometry), Option<KnownMiss>> {
+    let (Some(to), Some(from)) = (tree.id_of(target), tree.id_of(source)) else {
+        // As in tf2: each frame lies in itself, also one that no transform has named.
+        let is_one = target == source && !without_leading_slash(target).is_empty();
+        return is_one.then_some((time, Isometry::IDENTITY)).ok_or(None);
     };
-    let isometry = tree.isometry(target, source, time.as_nanos())?;
-    Ok((time, isometry))
+    let resolve = || {
+        let time = match time {
+            LATEST => Time::from_nanos(tree.latest_common_time(to, from)?.unwrap_or(0)),
+            time => time,
+        };
+        Ok((time, tree.isometry(to, from, time.as_nanos())?))
+    };
+    resolve().map_err(|miss| Some((to, from, miss)))
 }
 
 /// The error if one of the frame ids is empty, apart from a leading `/`.

@@ -77,9 +77,9 @@ pub enum LookupError {
         /// From the target up to the root of its tree.
         target_chain: Vec<FrameEdge>,
     },
-    /// A frame between the two is unknown at that time (tf2:
-    /// ExtrapolationException).
-    #[error("no transform from \"{source_frame}\" to \"{target}\" at {time}: {}. {}. {}", time_gap_text(missing, *time), chains_text(source_chain, target_chain), hint(missing, *time))]
+    /// A frame between the two, or above them in different trees, is unknown at that time
+    /// (tf2: ExtrapolationException).
+    #[error("no transform from \"{source_frame}\" to \"{target}\" at {time}: {}. {}. {}", time_gap_text(missing, *time), chains_text(source_chain, target_chain), hint(missing, *time, source_chain))]
     Extrapolation {
         /// The target frame.
         target: String,
@@ -123,6 +123,96 @@ pub enum LookupError {
 }
 
 pteros_msg::debug_as_display!(LookupError);
+
+impl LookupError {
+    /// tf2's exception for this failure, and its text: what programs of ROS 2 know.
+    #[doc(hidden)]
+    pub fn as_tf2(&self) -> (&'static str, String) {
+        match self {
+            Self::EmptyFrameId(which) => (
+                "InvalidArgumentException",
+                format!(
+                    "Invalid argument \"\" passed to lookupTransform argument {which}_frame - \
+                     in tf2 frame_ids cannot be empty"
+                ),
+            ),
+            Self::UnknownFrame {
+                target,
+                source_frame,
+                frame,
+                ..
+            } => {
+                let which = match frame {
+                    frame if frame == target => "target",
+                    frame if frame == source_frame => "source",
+                    _ => "fixed",
+                };
+                let text = format!(
+                    "\"{frame}\" passed to lookupTransform argument {which}_frame does not exist. "
+                );
+                ("LookupException", text)
+            }
+            Self::NotConnected {
+                target,
+                source_frame,
+                ..
+            } => (
+                "ConnectivityException",
+                format!(
+                    "Could not find a connection between '{target}' and '{source_frame}' because \
+                     they are not part of the same tree.Tf has two or more unconnected trees."
+                ),
+            ),
+            Self::Extrapolation {
+                target,
+                source_frame,
+                time,
+                missing,
+                ..
+            } => (
+                "ExtrapolationException",
+                format!(
+                    "{}, when looking up transform from frame [{source_frame}] to frame [{target}]",
+                    tf2_gap_text(missing, *time)
+                ),
+            ),
+            Self::Cycle { .. } => (
+                "LookupException",
+                "The tf tree is invalid because it contains a loop.".into(),
+            ),
+            Self::TimedOut { reason, .. } | Self::Interrupted { reason, .. } => reason.as_tf2(),
+        }
+    }
+}
+
+fn tf2_gap_text(missing: &FrameEdge, time: Time) -> String {
+    let seconds = |time: Time| {
+        let micros = time.as_nanos().div_euclid(1_000);
+        let (whole, part) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+        format!("{whole}.{part:06}")
+    };
+    let (oldest, newest) = missing.span.unwrap_or_default();
+    let requested = seconds(time);
+    if oldest == newest {
+        format!(
+            "Lookup would require extrapolation at time {requested}, but only time {} is in the \
+             buffer",
+            seconds(oldest)
+        )
+    } else if time > newest {
+        format!(
+            "Lookup would require extrapolation into the future.  Requested time {requested} but \
+             the latest data is at time {}",
+            seconds(newest)
+        )
+    } else {
+        format!(
+            "Lookup would require extrapolation into the past.  Requested time {requested} but \
+             the earliest data is at time {}",
+            seconds(oldest)
+        )
+    }
+}
 
 fn similar_names_text(similar: &[String], known: usize) -> String {
     match (similar, known) {
@@ -170,8 +260,12 @@ fn time_gap_text(edge: &FrameEdge, time: Time) -> String {
     }
 }
 
-fn hint(edge: &FrameEdge, time: Time) -> &'static str {
+fn hint(edge: &FrameEdge, time: Time, source_chain: &[FrameEdge]) -> &'static str {
+    let ends_at_root = source_chain
+        .last()
+        .is_some_and(|edge| edge.parent.is_none());
     match edge.span {
+        _ if ends_at_root => "The frames are in different trees, too: connect them by a transform",
         Some((oldest, _)) if time < oldest => "Request a later time, or increase the cache time",
         _ => "Wait for it (lookup_transform_within), or request the latest (LATEST)",
     }

@@ -7,7 +7,7 @@ use pteros_runtime::rtps::id::Guid;
 
 use pteros_msg::suggest::close_names;
 
-use super::buffer::{TransformBuffer, empty_frame_id_error};
+use super::buffer::TransformBuffer;
 use super::error::{FrameEdge, LookupError};
 use super::history::{FrameId, TransformHistory};
 use super::tree::{Authority, DEPTH_MAX, Frame, FrameTree, LookupMiss, without_leading_slash};
@@ -43,22 +43,23 @@ pub struct TreeReporter<'t> {
 }
 
 impl TreeReporter<'_> {
-    pub fn unknown_frame(&self, target: &str, source: &str) -> LookupError {
-        if let Some(mistake) = empty_frame_id_error(target, source) {
-            return mistake;
+    /// The error of the first frame that does not exist: of target, source and fixed frame.
+    pub fn unknown_frame(&self, frames: &[&str]) -> LookupError {
+        let names = frames.iter().map(|name| without_leading_slash(name));
+        let mut named = names.clone().zip(["target", "source", "fixed"]);
+        let unknown = named.find(|(name, _)| self.tree.id_of(name).is_none());
+        let (frame, which) = unknown.unwrap_or_default();
+        if frame.is_empty() {
+            return LookupError::EmptyFrameId(which);
         }
-        let (target, source) = (without_leading_slash(target), without_leading_slash(source));
-        let frame = match self.tree.id_of(target) {
-            None => target,
-            Some(_) => source,
-        };
-        let frames = self.tree.frames();
+        let known = self.tree.frames();
+        let mut names = names.map(String::from);
         LookupError::UnknownFrame {
-            target: target.into(),
-            source_frame: source.into(),
+            target: names.next().unwrap_or_default(),
+            source_frame: names.next().unwrap_or_default(),
             frame: frame.into(),
-            similar: close_names(frame, frames.iter().map(|frame| &*frame.name)),
-            known: frames.len(),
+            similar: close_names(frame, known.iter().map(|frame| &*frame.name)),
+            known: known.len(),
         }
     }
 
@@ -72,13 +73,16 @@ impl TreeReporter<'_> {
                 .map(|id| self.edge_by_id(*id))
                 .collect::<Vec<_>>()
         };
-        let needed = |path: &[FrameId]| edges(path.split_last().map_or(&[], |(_, rest)| rest));
+        let needed = |path: &[FrameId]| match path {
+            [below @ .., _] if connected => edges(below),
+            path => edges(path),
+        };
         match miss {
             LookupMiss::NoTransformAt {
                 above_source,
                 above_target,
                 time,
-            } if connected => {
+            } => {
                 // Only transforms below the common ancestor are needed.
                 let on_path = |end: Option<FrameId>, path: &[FrameId]| {
                     end.filter(|end| {
@@ -108,14 +112,12 @@ impl TreeReporter<'_> {
                     target
                 })),
             },
-            LookupMiss::NotConnected | LookupMiss::NoTransformAt { .. } => {
-                LookupError::NotConnected {
-                    target: target_name,
-                    source_frame,
-                    source_chain: edges(&from_source),
-                    target_chain: edges(&from_target),
-                }
-            }
+            LookupMiss::NotConnected => LookupError::NotConnected {
+                target: target_name,
+                source_frame,
+                source_chain: edges(&from_source),
+                target_chain: edges(&from_target),
+            },
         }
     }
 

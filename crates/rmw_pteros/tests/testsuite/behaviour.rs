@@ -3,20 +3,22 @@
 //! rows on rclpy itself.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::null_mut;
 
-use pteros_test_support::behaviour::{GraphDriver, LeftOut, RowQos, check_list, play_graph};
+use pteros_test_support::behaviour::{
+    LeftOut, NodeDriver, RowFilter, RowQos, check_list, play_nodes,
+};
 use rmw_pteros_cpp::abi::{
-    Allocator, Event, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus,
-    MessageTypeSupport, NamesAndTypes, Node, Publisher, PublisherOptions, QosProfile, Ret,
-    ServiceHandle, ServiceTypeSupport, StringArray, Subscription, SubscriptionOptions, Time,
-    TopicEndpointInfoArray, ret,
+    Allocator, ContentFilterOptions, Event, GuardCondition, IncompatibleQosStatus,
+    LivelinessChangedStatus, MatchedStatus, MessageTypeSupport, NamesAndTypes, Node, Publisher,
+    PublisherOptions, QosProfile, RequestId, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport,
+    StringArray, Subscription, SubscriptionOptions, Time, TopicEndpointInfoArray, WaitArray, ret,
 };
 
 use crate::harness::*;
 
-const LEFT_OUT: [LeftOut; 6] = [
+const LEFT_OUT: [LeftOut; 10] = [
     (
         "filters",
         &["*"],
@@ -38,6 +40,18 @@ const LEFT_OUT: [LeftOut; 6] = [
         &["*"],
         "rclcpp and rclpy have the parameters, rcl their texts",
     ),
+    (
+        "log_levels",
+        &["*"],
+        "rcutils has the levels, rcl their arguments",
+    ),
+    (
+        "qos_overrides",
+        &["*"],
+        "rclcpp and rclpy override policies",
+    ),
+    ("wait_sets", &["timer"], "rcl has timers"),
+    ("tf", &["*"], "tf2 stands on rclcpp and rclpy"),
     ("time", &["*"], "rcl has clocks and timers"),
 ];
 
@@ -137,6 +151,9 @@ enum Handle {
     Subscription(*mut Subscription),
     Server(*mut ServiceHandle),
     Client(*mut ServiceHandle),
+    Guard(*mut GuardCondition),
+    /// It was refused.
+    Failed,
 }
 
 /// An event of an entity, and its status when it was taken last.
@@ -152,6 +169,7 @@ struct Entity {
     party: usize,
     events: Vec<RowEvent>,
     taken: Vec<String>,
+    requests: Vec<RequestId>,
     is_destroyed: bool,
 }
 
@@ -217,7 +235,7 @@ impl Rows {
                         unsafe { rmw_subscription_event_init(&mut *event, subscription, kind) };
                     assert_eq!(code, ret::OK);
                 }
-                Handle::Server(_) | Handle::Client(_) => return None,
+                _ => return None,
             }
             Some(RowEvent {
                 name,
@@ -232,15 +250,22 @@ impl Rows {
             party: self.parties.len() - 1,
             events,
             taken: Vec::new(),
+            requests: Vec::new(),
             is_destroyed: false,
         });
     }
 
     fn create(&mut self, kind: &str, name: &str, words: &[&str]) {
-        let (name, profile) = (c_string(name), profile(&RowQos::parse(words)));
+        let row = RowQos::parse(words);
+        let (name, profile) = (c_string(name), profile(&row));
         let name = name.as_ptr();
         let publisher: PublisherOptions = zeroed();
-        let subscription: SubscriptionOptions = zeroed();
+        let mut strings = row.filter.map(FilterStrings::new);
+        let mut filter = strings.as_mut().map(FilterStrings::options);
+        let subscription = SubscriptionOptions {
+            content_filter: filter.as_mut().map_or(null_mut(), std::ptr::from_mut),
+            ..zeroed()
+        };
         let (node, messages, services) = (self.node, self.messages, self.services);
         // SAFETY: valid arguments.
         let handle = unsafe {
@@ -260,7 +285,105 @@ impl Rows {
                 _ => panic!("{kind}"),
             }
         };
-        self.add(handle);
+        self.add(match handle {
+            Handle::Subscription(subscription) if subscription.is_null() => Handle::Failed,
+            handle => handle,
+        });
+    }
+
+    fn set_filter(&self, number: &str, words: &[&str]) -> &'static str {
+        let Handle::Subscription(subscription) = self.entity(number).handle else {
+            panic!("no subscription");
+        };
+        let mut strings = FilterStrings::new(RowFilter::parse(words));
+        let options = strings.options();
+        // SAFETY: a subscription that is alive, and options.
+        match unsafe { rmw_subscription_set_content_filter(subscription, &raw const options) } {
+            ret::OK => "ok",
+            _ => "refused",
+        }
+    }
+
+    /// The entities that a wait finds ready.
+    fn wait(&self, timeout: &str, numbers: &[&str]) -> String {
+        // Entries of rmw_wait: subscriptions, guard conditions, services, clients.
+        let mut entries: [Vec<(&str, *mut c_void)>; 4] = Default::default();
+        for number in numbers {
+            // SAFETY: entities that are alive.
+            let (kind, data) = unsafe {
+                match self.entity(number).handle {
+                    Handle::Subscription(subscription) => (0, (*subscription).data),
+                    Handle::Guard(guard) => (1, (*guard).data),
+                    Handle::Server(server) => (2, (*server).data),
+                    Handle::Client(client) => (3, (*client).data),
+                    Handle::Publisher(_) | Handle::Failed => panic!("{number} is never ready"),
+                }
+            };
+            entries[kind].push((number, data));
+        }
+        let mut data = entries.each_ref().map(|of_kind| {
+            let data = of_kind.iter().map(|(_, data)| *data);
+            data.collect::<Vec<_>>()
+        });
+        let mut arrays = data.each_mut().map(|data| WaitArray {
+            count: data.len(),
+            entries: data.as_mut_ptr(),
+        });
+        let [subscriptions, guards, services, clients] = &mut arrays;
+        let timeout: f64 = timeout.parse().unwrap();
+        let timeout = std::time::Duration::from_secs_f64(timeout);
+        let timeout = Time {
+            sec: timeout.as_secs(),
+            nsec: u64::from(timeout.subsec_nanos()),
+        };
+        let set = self.party().wait_set();
+        // SAFETY: arrays of entities that are alive.
+        let code = unsafe {
+            rmw_wait(
+                subscriptions,
+                guards,
+                services,
+                clients,
+                null_mut(),
+                set,
+                &timeout,
+            )
+        };
+        let found = entries.iter().flatten().zip(data.iter().flatten());
+        let mut ready: Vec<_> = found
+            .filter(|(_, data)| !data.is_null())
+            .map(|((number, _), _)| *number)
+            .collect();
+        assert_eq!(code == ret::OK, !ready.is_empty(), "{code}");
+        ready.sort_unstable();
+        ready.join(" ")
+    }
+
+    fn take_next(&mut self, number: &str) {
+        let entity = &mut self.entities[at(number)];
+        let (mut text, mut info, mut taken) = (Text::new(0, ""), zeroed::<ServiceInfo>(), false);
+        let message = (&raw mut text).cast();
+        // SAFETY: an entity that is alive, and a message of its type.
+        let code = unsafe {
+            match entity.handle {
+                Handle::Subscription(subscription) => {
+                    taken = take(subscription, &mut text);
+                    ret::OK
+                }
+                Handle::Server(server) => rmw_take_request(server, &mut info, message, &mut taken),
+                Handle::Client(client) => rmw_take_response(client, &mut info, message, &mut taken),
+                _ => panic!("{number} has nothing to take"),
+            }
+        };
+        assert_eq!((code, taken), (ret::OK, true));
+        match entity.handle {
+            Handle::Subscription(_) => entity.taken.push(text.text().to_owned()),
+            _ => entity.requests.push(info.request_id),
+        }
+    }
+
+    fn entity(&self, number: &str) -> &Entity {
+        &self.entities[at(number)]
     }
 
     fn drop_entity(&mut self, at: usize) {
@@ -275,6 +398,8 @@ impl Rows {
                 Handle::Subscription(subscription) => rmw_destroy_subscription(node, subscription),
                 Handle::Server(server) => rmw_destroy_service(node, server),
                 Handle::Client(client) => rmw_destroy_client(node, client),
+                Handle::Guard(guard) => rmw_destroy_guard_condition(guard),
+                Handle::Failed => ret::OK,
             }
         };
         assert_eq!(code, ret::OK);
@@ -434,6 +559,40 @@ impl Rows {
     }
 }
 
+/// The index of an entity.
+fn at(number: &str) -> usize {
+    number.parse::<usize>().unwrap() - 1
+}
+
+/// The strings that options of a content filter point to.
+struct FilterStrings {
+    expression: CString,
+    _parameters: Vec<CString>,
+    pointers: Vec<*mut c_char>,
+}
+
+impl FilterStrings {
+    fn new(filter: RowFilter) -> Self {
+        let parameters: Vec<_> = filter
+            .parameters
+            .iter()
+            .map(|text| c_string(text))
+            .collect();
+        Self {
+            expression: c_string(&filter.expression),
+            pointers: parameters
+                .iter()
+                .map(|text| text.as_ptr().cast_mut())
+                .collect(),
+            _parameters: parameters,
+        }
+    }
+
+    fn options(&mut self) -> ContentFilterOptions {
+        filter(&self.expression, &mut self.pointers)
+    }
+}
+
 /// The strings of an array, which is freed.
 fn strings(array: &StringArray) -> Vec<String> {
     let all = (0..array.size).map(|at| {
@@ -517,9 +676,8 @@ fn row_qos(profile: &QosProfile) -> RowQos {
     }
 }
 
-impl GraphDriver for Rows {
+impl NodeDriver for Rows {
     fn play(&mut self, step: &[&str]) {
-        let at = |number: &str| number.parse::<usize>().unwrap() - 1;
         match step {
             ["context", name] => self.add_context(name),
             ["node", namespace, name] => {
@@ -537,20 +695,71 @@ impl GraphDriver for Rows {
                 };
                 publish(publisher, &Text::new(0, text));
             }
+            ["filter", number, words @ ..] => {
+                self.set_filter(number, words);
+            }
+            ["wait", timeout, numbers @ ..] => {
+                self.wait(timeout, numbers);
+            }
+            ["get", number] => self.take_next(number),
+            ["guard"] => {
+                // SAFETY: a context.
+                let guard = unsafe { rmw_create_guard_condition(self.party().context()) };
+                self.add(Handle::Guard(guard));
+            }
+            ["trigger", number] => {
+                let Handle::Guard(guard) = self.entity(number).handle else {
+                    panic!("no guard condition");
+                };
+                // SAFETY: it is alive.
+                assert_eq!(unsafe { rmw_trigger_guard_condition(guard) }, ret::OK);
+            }
+            ["request", number] => {
+                let Handle::Client(client) = self.entity(number).handle else {
+                    panic!("no client");
+                };
+                let (request, mut sequence) = (Text::new(0, "request"), 0);
+                // SAFETY: a request of its type.
+                let code =
+                    unsafe { rmw_send_request(client, (&raw const request).cast(), &mut sequence) };
+                assert_eq!(code, ret::OK);
+            }
+            ["respond", number] => {
+                let entity = &mut self.entities[at(number)];
+                let Handle::Server(server) = entity.handle else {
+                    panic!("no server");
+                };
+                let (mut id, mut response) = (entity.requests.remove(0), Text::new(0, "response"));
+                // SAFETY: a response of its type.
+                let code =
+                    unsafe { rmw_send_response(server, &mut id, (&raw mut response).cast()) };
+                assert_eq!(code, ret::OK);
+            }
             [kind, name, words @ ..] => self.create(kind, name, words),
             _ => panic!("{step:?}"),
         }
     }
 
     fn answer(&mut self, question: &[&str]) -> String {
+        match question {
+            ["wait", timeout, numbers @ ..] => return self.wait(timeout, numbers),
+            ["filter", number, words @ ..] => return self.set_filter(number, words).to_owned(),
+            _ => {}
+        }
         self.poll();
-        let entity = |number: &str| &self.entities[number.parse::<usize>().unwrap() - 1];
+        let entity = |number: &str| self.entity(number);
         let node = self.node;
         match question {
             ["count", kind, name] => self.count(kind, name).to_string(),
             ["available", number] => self.is_available(entity(number).handle).to_owned(),
             ["matched", number] => self.matched(entity(number).handle).to_string(),
             ["take", number] => entity(number).taken.join(" "),
+            ["filtered", number] => match entity(number).handle {
+                // SAFETY: it is alive.
+                Handle::Subscription(it) if unsafe { (*it).is_cft_enabled } => "yes".to_owned(),
+                Handle::Subscription(_) => "no".to_owned(),
+                _ => "refused".to_owned(),
+            },
             ["qos", kind, topic] => self.endpoints(kind, topic),
             ["names", kind, node] => self.names_of_node(kind, node),
             // SAFETY: valid arguments.
@@ -594,7 +803,11 @@ impl Drop for Rows {
 
 #[test]
 fn the_plug_in_has_the_rows_of_the_behaviour_tables() {
-    check_list(&["graph"], &LEFT_OUT);
+    let tables = ["content_filters", "graph", "wait_sets"];
+    check_list(&tables, &LEFT_OUT);
     let domain = unused_domain();
-    assert!(play_graph(&LEFT_OUT, || Rows::new(domain)) > 100);
+    for table in tables {
+        let played = play_nodes(table, &LEFT_OUT, || Rows::new(domain));
+        assert!(played > 20, "{table}");
+    }
 }

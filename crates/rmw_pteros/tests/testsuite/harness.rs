@@ -335,7 +335,7 @@ impl Text {
             size_of::<Self>(),
             vec![
                 member(c"id", 12, offset_of!(Self, id), 0),
-                member(c"text", 16, offset_of!(Self, data), 0),
+                member(c"data", 16, offset_of!(Self, data), 0),
             ],
             Some(finalize_text),
         )

@@ -93,6 +93,12 @@ fn errors_show_the_chain_and_what_is_missing() {
             && apart.ends_with("connects \"map\" to the other tree, or \"arm\""),
         "{apart}"
     );
+    let stale = error(&buffer, "hand", "laser", 12_000);
+    assert!(
+        stale.contains("\"base_link\" in \"odom\" is known up to 11.500000000")
+            && stale.ends_with("different trees, too: connect them by a transform"),
+        "{stale}"
+    );
 }
 
 #[test]

@@ -6,7 +6,6 @@ import os
 import threading
 import time
 import weakref
-from contextlib import contextmanager
 
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
@@ -24,7 +23,7 @@ from unique_identifier_msgs.msg import UUID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterator, Optional
+    from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
@@ -95,12 +94,31 @@ class ClientGoalHandle(Generic):
         return self._action_client._get_result_async(self)
 
 
-@contextmanager
-def creation_errors(kind: str, action_name: str) -> Iterator[None]:
-    """Raise ``ValueError``, as rclpy does, if the client or server cannot be created."""
+def create_endpoints(
+    node: Node, action_type: Any, action_name: str, service: Any, topic: Any,
+    qos_profiles: Iterable[QoSProfile],
+) -> Tuple[str, List[Any]]:
+    """
+    Create the clients or servers of an action and the endpoints of its topics.
+
+    :param service, topic: The classes of the three services and of the two topics.
+    :raises ValueError: as rclpy does, if they cannot be created.
+    :returns: The action's full name, and them.
+    """
+    impl = action_type.Impl
+    parts = (
+        (service, impl.SendGoalService, 'send_goal'),
+        (service, impl.CancelGoalService, 'cancel_goal'),
+        (service, impl.GetResultService, 'get_result'),
+        (topic, impl.FeedbackMessage, 'feedback'), (topic, impl.GoalStatusMessage, 'status'))
     try:
-        yield
+        with node.handle:
+            name = node._resolve(action_name, False, is_service=False)
+            return name, [
+                create(node.handle, of_type, f'{name}/_action/{part}', _c_qos(profile))
+                for (create, of_type, part), profile in zip(parts, qos_profiles)]
     except RCLError as error:
+        kind = 'client' if service is _native.Client else 'server'
         raise ValueError(f'Failed to create action {kind} {action_name!r}: {error}') from None
 
 
@@ -131,29 +149,14 @@ class ActionClient(StaticWaitable):
         self._node = node
         self._action_type = action_type
         self._action_name = action_name
-        impl = action_type.Impl
-        with node.handle, creation_errors('client', action_name):
-            name = node._resolve(action_name, False, is_service=False)
-            self._goal_client = _native.Client(
-                node.handle, impl.SendGoalService, name + '/_action/send_goal',
-                _c_qos(goal_service_qos_profile))
-            self._cancel_client = _native.Client(
-                node.handle, impl.CancelGoalService, name + '/_action/cancel_goal',
-                _c_qos(cancel_service_qos_profile))
-            self._result_client = _native.Client(
-                node.handle, impl.GetResultService, name + '/_action/get_result',
-                _c_qos(result_service_qos_profile))
-            self._feedback_sub = _native.Subscription(
-                node.handle, impl.FeedbackMessage, name + '/_action/feedback',
-                _c_qos(feedback_sub_qos_profile))
-            self._status_sub = _native.Subscription(
-                node.handle, impl.GoalStatusMessage, name + '/_action/status',
-                _c_qos(status_sub_qos_profile))
+        name, self._handles = create_endpoints(
+            node, action_type, action_name, _native.Client, _native.Subscription,
+            (goal_service_qos_profile, cancel_service_qos_profile, result_service_qos_profile,
+             feedback_sub_qos_profile, status_sub_qos_profile))
+        (self._goal_client, self._cancel_client, self._result_client, self._feedback_sub,
+         self._status_sub) = self._handles
         self._resolved_name = name
         super().__init__(callback_group)
-        self._handles = (
-            self._goal_client, self._cancel_client, self._result_client, self._feedback_sub,
-            self._status_sub)
         self._lock = threading.Lock()
         # Goals whose handles users hold, for their status; by id.
         self._goal_handles: Dict[bytes, Any] = {}

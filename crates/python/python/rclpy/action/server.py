@@ -11,7 +11,7 @@ from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
 from pteros import _native
 from rclpy._imported_names import getter_of
-from rclpy.action.client import _c_qos, creation_errors
+from rclpy.action.client import create_endpoints
 from rclpy.constants import S_TO_NS
 from rclpy.executors import await_or_execute
 from rclpy.impl.errors import InvalidHandle, RCLError
@@ -245,27 +245,15 @@ class ActionServer(StaticWaitable):
         if isinstance(result_timeout, (str, bytes)):
             raise TypeError(f'result_timeout must be a number of seconds, got {result_timeout!r}')
         self._result_timeout_ns = int(result_timeout * S_TO_NS)
-        impl = action_type.Impl
-        with node.handle, creation_errors('server', action_name):
-            name = node._resolve(action_name, False, is_service=False)
-            self._goal_service = _native.Service(
-                node.handle, impl.SendGoalService, name + '/_action/send_goal',
-                _c_qos(goal_service_qos_profile))
-            self._cancel_service = _native.Service(
-                node.handle, impl.CancelGoalService, name + '/_action/cancel_goal',
-                _c_qos(cancel_service_qos_profile))
-            self._result_service = _native.Service(
-                node.handle, impl.GetResultService, name + '/_action/get_result',
-                _c_qos(result_service_qos_profile))
-            self._feedback_publisher = _native.Publisher(
-                node.handle, impl.FeedbackMessage, name + '/_action/feedback',
-                _c_qos(feedback_pub_qos_profile))
-            self._status_publisher = _native.Publisher(
-                node.handle, impl.GoalStatusMessage, name + '/_action/status',
-                _c_qos(status_pub_qos_profile))
-            self._expire_timer = _native.Timer(
-                self._clock.handle, node.context._require_handle(),
-                max(self._result_timeout_ns, 0), False)
+        _, endpoints = create_endpoints(
+            node, action_type, action_name, _native.Service, _native.Publisher,
+            (goal_service_qos_profile, cancel_service_qos_profile, result_service_qos_profile,
+             feedback_pub_qos_profile, status_pub_qos_profile))
+        (self._goal_service, self._cancel_service, self._result_service, self._feedback_publisher,
+         self._status_publisher) = endpoints
+        self._expire_timer = _native.Timer(
+            self._clock.handle, node.context._require_handle(),
+            max(self._result_timeout_ns, 0), False)
         super().__init__(callback_group)
         self._handles = (
             self._goal_service, self._cancel_service, self._result_service, self._expire_timer)
