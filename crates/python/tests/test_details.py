@@ -86,6 +86,17 @@ def test_done_callbacks_can_be_removed():
     assert seen == [future, cancelled] and cancelled._state is FutureState.CANCELLED
 
 
+def test_a_callback_of_a_done_future_raises_in_its_caller():
+    future = Future()
+    future.add_done_callback(lambda done: 1 / 0)
+    with pytest.warns(UserWarning, match='division by zero'):
+        future.set_result(1)
+    with pytest.raises(ZeroDivisionError):
+        future.add_done_callback(lambda done: 1 / 0)
+    with pytest.raises(TypeError):
+        future.add_done_callback(5)
+
+
 @pytest.mark.parametrize('offered, requested, result, text', [
     ({}, {}, QoSCompatibility.WARNING,
      'WARNING: Publisher liveliness is system_default and subscription liveliness is '
