@@ -1,6 +1,6 @@
 //! MCAP chunks: records of some hundred kilobytes of messages, with their index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::records::{ChannelRecord, Cursor, RECORD_HEAD_BYTES, SchemaRecord, opcode};
@@ -147,14 +147,95 @@ pub(crate) struct ChunkMessage {
     pub payload: Range<usize>,
 }
 
+/// A schema or channel in a chunk.
+#[derive(Debug)]
+pub(crate) enum Registration {
+    Schema(SchemaRecord),
+    Channel(ChannelRecord),
+}
+
 /// Records of a chunk up to the first damaged one.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedChunk {
-    pub schemas: Vec<SchemaRecord>,
-    pub channels: Vec<ChannelRecord>,
+    /// Each with the number of messages before it.
+    pub registrations: Vec<(usize, Registration)>,
     pub messages: Vec<ChunkMessage>,
     /// Why the remaining records could not be read.
     pub problem: Option<String>,
+}
+
+/// The schemas and channels of a file: the first of each id. The format allows no other one,
+/// so that messages behind another one are not those of the topic that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    pub schemas: BTreeMap<u16, SchemaRecord>,
+    pub channels: BTreeMap<u16, ChannelRecord>,
+}
+
+impl Registry {
+    /// Keeps a record whose id is new.
+    pub(crate) fn keep(&mut self, record: &Registration) {
+        match record {
+            Registration::Schema(schema) => {
+                let place = self.schemas.entry(schema.id);
+                place.or_insert_with(|| schema.clone());
+            }
+            Registration::Channel(channel) => {
+                let place = self.channels.entry(channel.id);
+                place.or_insert_with(|| channel.clone());
+            }
+        }
+    }
+
+    /// Updates the channels that are described otherwise behind a record.
+    pub(crate) fn compare(&self, record: &Registration, redefined: &mut BTreeSet<u16>) {
+        let mut set = |id: u16, is_other: bool| {
+            if is_other {
+                redefined.insert(id);
+            } else {
+                redefined.remove(&id);
+            }
+        };
+        match record {
+            Registration::Schema(schema) => {
+                let known = self.schemas.get(&schema.id);
+                let is_other = known.is_some_and(|known| known != schema);
+                let users = self.channels.values();
+                users
+                    .filter(|user| user.schema_id == schema.id)
+                    .for_each(|user| set(user.id, is_other));
+            }
+            Registration::Channel(channel) => {
+                let known = self.channels.get(&channel.id);
+                set(
+                    channel.id,
+                    known.is_some_and(|known| !known.is_like(channel)),
+                );
+            }
+        }
+    }
+
+    /// Removes the messages of redefined channels, and returns their number. `redefined` has
+    /// those at the begin of the chunk, and gets those at its end.
+    pub(crate) fn retain_known(
+        &self,
+        parsed: &mut ParsedChunk,
+        redefined: &mut BTreeSet<u16>,
+    ) -> u64 {
+        let mut records = parsed.registrations.iter().peekable();
+        let (mut at, mut count) = (0, 0);
+        parsed.messages.retain(|message| {
+            while let Some((_, record)) = records.next_if(|(place, _)| *place <= at) {
+                self.compare(record, redefined);
+            }
+            at += 1;
+            let is_other = redefined.contains(&message.channel);
+            count += u64::from(is_other);
+            !is_other
+        });
+        records.for_each(|(_, record)| self.compare(record, redefined));
+        count
+    }
 }
 
 /// Parses the records of a decompressed chunk up to the first damaged one.
@@ -180,8 +261,20 @@ fn read_record(records: &[u8], at: usize, parsed: &mut ParsedChunk) -> Result<us
     let content = cursor.take(length)?;
     let end = at + RECORD_HEAD_BYTES + content.len();
     match op {
-        opcode::SCHEMA => parsed.schemas.push(SchemaRecord::parse(content)?),
-        opcode::CHANNEL => parsed.channels.push(ChannelRecord::parse(content)?),
+        opcode::SCHEMA => {
+            let schema = SchemaRecord::parse(content)?;
+            let place = parsed.messages.len();
+            parsed
+                .registrations
+                .push((place, Registration::Schema(schema)));
+        }
+        opcode::CHANNEL => {
+            let channel = ChannelRecord::parse(content)?;
+            let place = parsed.messages.len();
+            parsed
+                .registrations
+                .push((place, Registration::Channel(channel)));
+        }
         opcode::MESSAGE => {
             let mut fields = Cursor::new(content);
             let channel = fields.u16()?;
