@@ -164,6 +164,13 @@ pub(crate) struct ParsedChunk {
     pub problem: Option<String>,
 }
 
+/// Ids that have another meaning at a place of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Redefined {
+    schemas: BTreeSet<u16>,
+    channels: BTreeSet<u16>,
+}
+
 /// The schemas and channels of a file: the first of each id. The format allows no other one,
 /// so that messages behind another one are not those of the topic that is known.
 #[derive(Debug, Default)]
@@ -187,41 +194,30 @@ impl Registry {
         }
     }
 
-    /// Updates the channels that are described otherwise behind a record.
-    pub(crate) fn compare(&self, record: &Registration, redefined: &mut BTreeSet<u16>) {
-        let mut set = |id: u16, is_other: bool| {
-            if is_other {
-                redefined.insert(id);
-            } else {
-                redefined.remove(&id);
-            }
-        };
-        match record {
+    /// Updates the ids that have another meaning behind a record.
+    pub(crate) fn compare(&self, record: &Registration, redefined: &mut Redefined) {
+        let (ids, id, is_other) = match record {
             Registration::Schema(schema) => {
                 let known = self.schemas.get(&schema.id);
                 let is_other = known.is_some_and(|known| known != schema);
-                let users = self.channels.values();
-                users
-                    .filter(|user| user.schema_id == schema.id)
-                    .for_each(|user| set(user.id, is_other));
+                (&mut redefined.schemas, schema.id, is_other)
             }
             Registration::Channel(channel) => {
                 let known = self.channels.get(&channel.id);
-                set(
-                    channel.id,
-                    known.is_some_and(|known| !known.is_like(channel)),
-                );
+                let is_other = known.is_some_and(|known| !known.is_like(channel));
+                (&mut redefined.channels, channel.id, is_other)
             }
+        };
+        if is_other {
+            ids.insert(id);
+        } else {
+            ids.remove(&id);
         }
     }
 
-    /// Removes the messages of redefined channels, and returns their number. `redefined` has
-    /// those at the begin of the chunk, and gets those at its end.
-    pub(crate) fn retain_known(
-        &self,
-        parsed: &mut ParsedChunk,
-        redefined: &mut BTreeSet<u16>,
-    ) -> u64 {
+    /// Removes the messages of redefined channels and schemas, and returns their number.
+    /// `redefined` has the ids at the begin of the chunk, and gets those at its end.
+    pub(crate) fn retain_known(&self, parsed: &mut ParsedChunk, redefined: &mut Redefined) -> u64 {
         let mut records = parsed.registrations.iter().peekable();
         let (mut at, mut count) = (0, 0);
         parsed.messages.retain(|message| {
@@ -229,7 +225,9 @@ impl Registry {
                 self.compare(record, redefined);
             }
             at += 1;
-            let is_other = redefined.contains(&message.channel);
+            let channel = self.channels.get(&message.channel);
+            let is_other = redefined.channels.contains(&message.channel)
+                || channel.is_some_and(|known| redefined.schemas.contains(&known.schema_id));
             count += u64::from(is_other);
             !is_other
         });

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::chunk::{Registration, Registry, parse_chunk};
+use super::chunk::{Redefined, Registration, Registry, parse_chunk};
 use super::compression::{CHUNK_BYTES_MAX, Compression};
 use super::records::{
     ChannelRecord, ChunkHead, ChunkIndex, Cursor, FOOTER_BYTES, MAGIC, MetadataRecord,
@@ -41,8 +41,8 @@ pub(crate) struct ChunkLocation {
     pub crc: Option<u32>,
     /// The channels of its messages; `None` without an index.
     pub channels: Option<Arc<[u16]>>,
-    /// The channels that are described otherwise at its begin.
-    pub redefined: BTreeSet<u16>,
+    /// The ids that have another meaning at its begin.
+    pub redefined: Redefined,
 }
 
 /// An open file with its index.
@@ -51,8 +51,8 @@ pub(crate) struct McapFile {
     path: PathBuf,
     bytes: u64,
     pub known: Registry,
-    /// Channels that are described otherwise at the place that is scanned.
-    redefined: BTreeSet<u16>,
+    /// The ids that have another meaning at the place that is scanned.
+    redefined: Redefined,
     pub chunks: Vec<ChunkLocation>,
     pub metadata: BTreeMap<String, BTreeMap<String, String>>,
     pub counts: BTreeMap<u16, u64>,
@@ -73,7 +73,7 @@ impl McapFile {
             path: path.to_owned(),
             bytes,
             known: Registry::default(),
-            redefined: BTreeSet::new(),
+            redefined: Redefined::default(),
             chunks: Vec::new(),
             metadata: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -252,7 +252,7 @@ impl McapFile {
             compression: Compression::of_name(&index.compression)?,
             crc: None,
             channels,
-            redefined: BTreeSet::new(),
+            redefined: Redefined::default(),
         });
         Ok(())
     }
@@ -389,7 +389,7 @@ impl McapFile {
             compression: Compression::None,
             crc: Some(0),
             channels: None,
-            redefined: BTreeSet::new(),
+            redefined: Redefined::default(),
         };
         if let Some(full) = run.replace(new) {
             self.keep_scanned(full);
@@ -465,7 +465,7 @@ impl McapFile {
             compression,
             crc: Some(head.crc),
             channels: None,
-            redefined: BTreeSet::new(),
+            redefined: Redefined::default(),
         };
         if !whole {
             // The first messages of an uncompressed chunk are complete.

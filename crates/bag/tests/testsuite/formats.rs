@@ -504,6 +504,10 @@ fn messages_of_a_channel_that_is_described_again_are_left_out_and_named() {
     };
     for (what, changed) in [
         ("schema", size(1, HEIGHT_FIRST)),
+        (
+            "schema, with the same channel",
+            [size(1, HEIGHT_FIRST), mcap_channel(1, 1, "/size", "cdr")].concat(),
+        ),
         ("topic", mcap_channel(1, 1, "/other", "cdr")),
         ("encoding", mcap_channel(1, 1, "/size", "json")),
         (
