@@ -120,7 +120,11 @@ fn of_yaml(text: &str) -> Result<ParameterValue, String> {
         YamlContent::Mapping(_) => Err(format!(
             "{text:?} is a mapping; write params in the param, or type=\"str\" for a text"
         )),
-        _ => ParameterText::read(text, TypingRule::Yaml11).map(|text| text.value().clone()),
+        // A tag that PyYAML refuses, or nothing but the end of a document.
+        YamlContent::Scalar { .. } => Ok(ParameterText::lenient(text).value().clone()),
+        YamlContent::List(_) => {
+            ParameterText::read(text, TypingRule::Yaml11).map(|text| text.value().clone())
+        }
     }
 }
 

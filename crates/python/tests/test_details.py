@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import rclpy
+import rclpy.logging
 from geometry_msgs.msg import PoseWithCovariance
 from rcl_interfaces.msg import ParameterType
 from rclpy.clock import ClockChange, JumpThreshold, ROSClock
@@ -84,6 +85,17 @@ def test_done_callbacks_can_be_removed():
     cancelled.cancel()
     cancelled.add_done_callback(seen.append)
     assert seen == [future, cancelled] and cancelled._state is FutureState.CANCELLED
+
+
+def test_a_callback_of_a_done_future_raises_in_its_caller():
+    future = Future()
+    future.add_done_callback(lambda done: 1 / 0)
+    with pytest.warns(UserWarning, match='division by zero'):
+        future.set_result(1)
+    with pytest.raises(ZeroDivisionError):
+        future.add_done_callback(lambda done: 1 / 0)
+    with pytest.raises(TypeError):
+        future.add_done_callback(5)
 
 
 @pytest.mark.parametrize('offered, requested, result, text', [
@@ -295,3 +307,21 @@ def test_modules_have_the_names_that_those_of_ros_2_import(module, names):
         assert getattr(imported, name) is not None
     with pytest.raises(AttributeError):
         imported.no_such_name
+
+
+def test_a_call_site_keeps_its_log_filters():
+    logger = rclpy.logging.get_logger('filters')
+
+    def log(**filters):
+        return logger.info('text', **filters)
+
+    def log_once(**filters):
+        return logger.info('text', **filters)
+
+    assert log() is True and log(once=False) is True
+    assert log_once(once=True) is True and log_once(once=True) is False
+    for call, filters in (
+            (log, {'once': True}), (log, {'throttle_duration_sec': 1.0}), (log_once, {}),
+            (log_once, {'once': True, 'skip_first': True})):
+        with pytest.raises(ValueError, match='filters cannot be changed between calls'):
+            call(**filters)

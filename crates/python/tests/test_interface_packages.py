@@ -328,7 +328,7 @@ def test_interfaces_are_listed_by_name(workspace):
     passes('''
         from rosidl_runtime_py import get_message_interfaces
         from rosidl_runtime_py.utilities import get_message
-        assert get_message_interfaces(['arm_msgs']) == {'arm_msgs': ['Arm', 'Joint']}
+        assert get_message_interfaces(['arm_msgs']) == {'arm_msgs': ['msg/Arm', 'msg/Joint']}
         assert get_message('hand_msgs/msg/Grip')().fingers is not None
     ''', PTEROS_INTERFACE_PATH=workspace)
 

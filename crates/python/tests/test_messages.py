@@ -11,10 +11,13 @@ import pytest
 from pteros import _native
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseWithCovariance
+from geometry_msgs.msg import Point32, Polygon, PoseWithCovariance, Vector3
 from rcl_interfaces.msg import Log
-from rosidl_runtime_py import set_message_fields
-from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from rosidl_runtime_py import (
+    get_action_interfaces, get_message_interfaces, get_service_interfaces, message_to_yaml,
+    set_message_fields,
+)
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Float64MultiArray, Header, String, UInt8MultiArray
 from std_srvs.srv import SetBool
 from example_interfaces.action import Fibonacci
@@ -310,3 +313,29 @@ def test_unchecked_values_that_do_not_compare_are_different():
     empty.data, one.data = numpy.zeros(0), numpy.zeros(1)
     assert empty != one
     assert long == copy.deepcopy(long)
+
+
+def test_a_message_is_written_as_pyyaml_writes_it():
+    assert message_to_yaml(Vector3(y=1.0)) == 'x: 0.0\ny: 1.0\nz: 0.0\n'
+    values = PointCloud2(fields=[PointField(name='x', count=1)], data=b'ab')
+    written = message_to_yaml(values, flow_style=True).splitlines()
+    assert written[:2] == ['header:', '  stamp:']
+    assert 'fields: [{name: x, offset: 0, datatype: 0, count: 1}]' in written
+    assert 'data: [97, 98]' in written
+    polygon = Polygon(points=[Point32(y=2.0)])
+    assert message_to_yaml(polygon, flow_style=True) == 'points: [{x: 0.0, y: 2.0, z: 0.0}]\n'
+
+
+@pytest.mark.parametrize('value, expected', [(b'x', "b'x'"), (bytearray(b'x'), "bytearray(b'x')")])
+def test_bytes_become_a_text_in_a_text_field(value, expected):
+    message = Header()
+    set_message_fields(message, {'frame_id': value})
+    assert message.frame_id == expected
+
+
+def test_interfaces_are_listed_with_their_kind():
+    assert get_service_interfaces(['std_srvs']) == {
+        'std_srvs': ['srv/Empty', 'srv/SetBool', 'srv/Trigger']}
+    assert get_action_interfaces(['example_interfaces']) == {
+        'example_interfaces': ['action/Fibonacci']}
+    assert 'msg/String' in get_message_interfaces(['std_msgs'])['std_msgs']

@@ -4,11 +4,13 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from rclpy.time import Time
 from tf2_py import (
     BufferCore, ConnectivityException, ExtrapolationException, InvalidArgumentException,
     LookupException, rigid,
 )
 from tf2_py.buffer_core import _nanoseconds
+from tf2_ros.buffer import Buffer
 
 SECOND = 1_000_000_000
 
@@ -203,3 +205,31 @@ def test_a_velocity_is_that_of_a_turning_body():
     assert buffer.lookupVelocityCore('arm', 'body', time, second) == ((0.0,) * 3, (0.0,) * 3)
     with pytest.raises(ExtrapolationException, match='needs two times'):
         buffer.lookupVelocityCore('body', 'map', time, SimpleNamespace(nanoseconds=0))
+
+
+@pytest.mark.parametrize('yaw, expected', [
+    (1.0, (math.sin(0.5), math.cos(0.5))),
+    (3.0, (math.sin(1.5), math.cos(1.5))),
+    (-3.0, (math.sin(1.5), -math.cos(1.5))),
+    (2 * math.pi - 1.0, (-math.sin(0.5), math.cos(0.5))),
+])
+def test_a_rotation_has_the_sign_that_tf2_gives_it(yaw, expected):
+    buffer = BufferCore()
+    buffer.set_transform_static(transform('a', 'b', 0, 1.0, yaw), 'test')
+    (_, (_, _, z, w)), _ = buffer._lookup('a', 'b', 0, 'test')
+    assert (z, w) == pytest.approx(expected)
+
+
+def test_a_future_of_a_transform_has_it_as_its_result():
+    buffer = Buffer()
+    futures = [
+        buffer.wait_for_transform_async('map', 'base', Time(seconds=2)),
+        buffer.wait_for_transform_full_async(
+            'base', Time(seconds=2), 'base', Time(seconds=1), 'map')]
+    assert not any(future.done() for future in futures)
+    for stamp in (1, 3):
+        buffer.set_transform(transform('map', 'base', stamp, float(stamp)), 'test')
+    futures.append(buffer.wait_for_transform_async('map', 'base', Time(seconds=2)))
+    found = [future.result() for future in futures]
+    assert [each.transform.translation.x for each in found] == [2.0, -1.0, 2.0]
+    assert [each.child_frame_id for each in found] == ['base'] * 3

@@ -1,6 +1,6 @@
 //! MCAP chunks: records of some hundred kilobytes of messages, with their index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::records::{ChannelRecord, Cursor, RECORD_HEAD_BYTES, SchemaRecord, opcode};
@@ -147,14 +147,93 @@ pub(crate) struct ChunkMessage {
     pub payload: Range<usize>,
 }
 
+/// A schema or channel in a chunk.
+#[derive(Debug)]
+pub(crate) enum Registration {
+    Schema(SchemaRecord),
+    Channel(ChannelRecord),
+}
+
 /// Records of a chunk up to the first damaged one.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedChunk {
-    pub schemas: Vec<SchemaRecord>,
-    pub channels: Vec<ChannelRecord>,
+    /// Each with the number of messages before it.
+    pub registrations: Vec<(usize, Registration)>,
     pub messages: Vec<ChunkMessage>,
     /// Why the remaining records could not be read.
     pub problem: Option<String>,
+}
+
+/// Ids that have another meaning at a place of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Redefined {
+    schemas: BTreeSet<u16>,
+    channels: BTreeSet<u16>,
+}
+
+/// The schemas and channels of a file: the first of each id. The format allows no other one,
+/// so that messages behind another one are not those of the topic that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    pub schemas: BTreeMap<u16, SchemaRecord>,
+    pub channels: BTreeMap<u16, ChannelRecord>,
+}
+
+impl Registry {
+    /// Keeps a record whose id is new.
+    pub(crate) fn keep(&mut self, record: &Registration) {
+        match record {
+            Registration::Schema(schema) => {
+                let place = self.schemas.entry(schema.id);
+                place.or_insert_with(|| schema.clone());
+            }
+            Registration::Channel(channel) => {
+                let place = self.channels.entry(channel.id);
+                place.or_insert_with(|| channel.clone());
+            }
+        }
+    }
+
+    /// Updates the ids that have another meaning behind a record.
+    pub(crate) fn compare(&self, record: &Registration, redefined: &mut Redefined) {
+        let (ids, id, is_other) = match record {
+            Registration::Schema(schema) => {
+                let known = self.schemas.get(&schema.id);
+                let is_other = known.is_some_and(|known| known != schema);
+                (&mut redefined.schemas, schema.id, is_other)
+            }
+            Registration::Channel(channel) => {
+                let known = self.channels.get(&channel.id);
+                let is_other = known.is_some_and(|known| !known.is_like(channel));
+                (&mut redefined.channels, channel.id, is_other)
+            }
+        };
+        if is_other {
+            ids.insert(id);
+        } else {
+            ids.remove(&id);
+        }
+    }
+
+    /// Removes the messages of redefined channels and schemas, and returns their number.
+    /// `redefined` has the ids at the begin of the chunk, and gets those at its end.
+    pub(crate) fn retain_known(&self, parsed: &mut ParsedChunk, redefined: &mut Redefined) -> u64 {
+        let mut records = parsed.registrations.iter().peekable();
+        let (mut at, mut count) = (0, 0);
+        parsed.messages.retain(|message| {
+            while let Some((_, record)) = records.next_if(|(place, _)| *place <= at) {
+                self.compare(record, redefined);
+            }
+            at += 1;
+            let channel = self.channels.get(&message.channel);
+            let is_other = redefined.channels.contains(&message.channel)
+                || channel.is_some_and(|known| redefined.schemas.contains(&known.schema_id));
+            count += u64::from(is_other);
+            !is_other
+        });
+        records.for_each(|(_, record)| self.compare(record, redefined));
+        count
+    }
 }
 
 /// Parses the records of a decompressed chunk up to the first damaged one.
@@ -180,8 +259,20 @@ fn read_record(records: &[u8], at: usize, parsed: &mut ParsedChunk) -> Result<us
     let content = cursor.take(length)?;
     let end = at + RECORD_HEAD_BYTES + content.len();
     match op {
-        opcode::SCHEMA => parsed.schemas.push(SchemaRecord::parse(content)?),
-        opcode::CHANNEL => parsed.channels.push(ChannelRecord::parse(content)?),
+        opcode::SCHEMA => {
+            let schema = SchemaRecord::parse(content)?;
+            let place = parsed.messages.len();
+            parsed
+                .registrations
+                .push((place, Registration::Schema(schema)));
+        }
+        opcode::CHANNEL => {
+            let channel = ChannelRecord::parse(content)?;
+            let place = parsed.messages.len();
+            parsed
+                .registrations
+                .push((place, Registration::Channel(channel)));
+        }
         opcode::MESSAGE => {
             let mut fields = Cursor::new(content);
             let channel = fields.u16()?;

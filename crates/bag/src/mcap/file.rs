@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::chunk::parse_chunk;
+use super::chunk::{Redefined, Registration, Registry, parse_chunk};
 use super::compression::{CHUNK_BYTES_MAX, Compression};
 use super::records::{
     ChannelRecord, ChunkHead, ChunkIndex, Cursor, FOOTER_BYTES, MAGIC, MetadataRecord,
@@ -22,6 +22,8 @@ use crate::source::{self, PROBLEMS_MAX, Source};
 const RECORD_BYTES_MAX: u64 = 64 << 20;
 /// Longest summary; 64 bytes per chunk are usual.
 const SUMMARY_BYTES_MAX: u64 = 512 << 20;
+/// Why messages are left out.
+pub(crate) const REDEFINED: &str = "of channels that the file describes again, otherwise, are left out: the format has one description for an id";
 /// Messages outside chunks are read in runs of this size.
 const RUN_BYTES: u64 = 1 << 20;
 
@@ -39,6 +41,8 @@ pub(crate) struct ChunkLocation {
     pub crc: Option<u32>,
     /// The channels of its messages; `None` without an index.
     pub channels: Option<Arc<[u16]>>,
+    /// The ids that have another meaning at its begin.
+    pub redefined: Redefined,
 }
 
 /// An open file with its index.
@@ -46,8 +50,9 @@ pub(crate) struct McapFile {
     file: Box<dyn Source>,
     path: PathBuf,
     bytes: u64,
-    pub schemas: BTreeMap<u16, SchemaRecord>,
-    pub channels: BTreeMap<u16, ChannelRecord>,
+    pub known: Registry,
+    /// The ids that have another meaning at the place that is scanned.
+    redefined: Redefined,
     pub chunks: Vec<ChunkLocation>,
     pub metadata: BTreeMap<String, BTreeMap<String, String>>,
     pub counts: BTreeMap<u16, u64>,
@@ -67,8 +72,8 @@ impl McapFile {
             file,
             path: path.to_owned(),
             bytes,
-            schemas: BTreeMap::new(),
-            channels: BTreeMap::new(),
+            known: Registry::default(),
+            redefined: Redefined::default(),
             chunks: Vec::new(),
             metadata: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -103,8 +108,7 @@ impl McapFile {
     }
 
     fn forget(&mut self) {
-        self.schemas.clear();
-        self.channels.clear();
+        self.known = Registry::default();
         self.chunks.clear();
         self.metadata.clear();
         self.counts.clear();
@@ -175,8 +179,12 @@ impl McapFile {
             let length = cursor.u64()?;
             let content = cursor.take(length)?;
             match op {
-                opcode::SCHEMA => self.keep_schema(SchemaRecord::parse(content)?),
-                opcode::CHANNEL => self.keep_channel(ChannelRecord::parse(content)?),
+                opcode::SCHEMA => {
+                    self.register(Registration::Schema(SchemaRecord::parse(content)?))
+                }
+                opcode::CHANNEL => {
+                    self.register(Registration::Channel(ChannelRecord::parse(content)?))
+                }
                 opcode::STATISTICS => statistics = Some(Statistics::parse(content)?),
                 opcode::CHUNK_INDEX => chunks.push(ChunkIndex::parse(content)?),
                 opcode::METADATA_INDEX => {
@@ -195,10 +203,10 @@ impl McapFile {
         // A writer may omit the channels, or their schemas.
         let mut counted_channels = statistics.by_channel.keys();
         let has_schema = |channel: &ChannelRecord| {
-            channel.schema_id == 0 || self.schemas.contains_key(&channel.schema_id)
+            channel.schema_id == 0 || self.known.schemas.contains_key(&channel.schema_id)
         };
-        let are_known = counted_channels.all(|id| self.channels.contains_key(id))
-            && self.channels.values().all(has_schema);
+        let are_known = counted_channels.all(|id| self.known.channels.contains_key(id))
+            && self.known.channels.values().all(has_schema);
         if !is_indexed || !are_known || counted != statistics.message_count {
             self.forget();
             return Ok(false);
@@ -244,6 +252,7 @@ impl McapFile {
             compression: Compression::of_name(&index.compression)?,
             crc: None,
             channels,
+            redefined: Redefined::default(),
         });
         Ok(())
     }
@@ -262,12 +271,9 @@ impl McapFile {
         Ok(())
     }
 
-    fn keep_schema(&mut self, schema: SchemaRecord) {
-        self.schemas.entry(schema.id).or_insert(schema);
-    }
-
-    fn keep_channel(&mut self, channel: ChannelRecord) {
-        self.channels.entry(channel.id).or_insert(channel);
+    fn register(&mut self, record: Registration) {
+        self.known.compare(&record, &mut self.redefined);
+        self.known.keep(&record);
     }
 
     fn note(&mut self, offset: u64, problem: &str) {
@@ -383,6 +389,7 @@ impl McapFile {
             compression: Compression::None,
             crc: Some(0),
             channels: None,
+            redefined: Redefined::default(),
         };
         if let Some(full) = run.replace(new) {
             self.keep_scanned(full);
@@ -408,10 +415,10 @@ impl McapFile {
         }
         let content = self.read_at(content_at, length)?;
         let kept = match op {
-            opcode::SCHEMA => SchemaRecord::parse(&content).map(|schema| self.keep_schema(schema)),
-            opcode::CHANNEL => {
-                ChannelRecord::parse(&content).map(|channel| self.keep_channel(channel))
-            }
+            opcode::SCHEMA => SchemaRecord::parse(&content)
+                .map(|schema| self.register(Registration::Schema(schema))),
+            opcode::CHANNEL => ChannelRecord::parse(&content)
+                .map(|channel| self.register(Registration::Channel(channel))),
             _ => MetadataRecord::parse(&content).map(|metadata| {
                 self.metadata.insert(metadata.name, metadata.values);
             }),
@@ -458,6 +465,7 @@ impl McapFile {
             compression,
             crc: Some(head.crc),
             channels: None,
+            redefined: Redefined::default(),
         };
         if !whole {
             // The first messages of an uncompressed chunk are complete.
@@ -485,12 +493,15 @@ impl McapFile {
                 return;
             }
         };
-        let parsed = parse_chunk(&records);
-        for schema in parsed.schemas {
-            self.keep_schema(schema);
+        let mut parsed = parse_chunk(&records);
+        for (_, record) in &parsed.registrations {
+            self.known.keep(record);
         }
-        for channel in parsed.channels {
-            self.keep_channel(channel);
+        location.redefined = self.redefined.clone();
+        let count = self.known.retain_known(&mut parsed, &mut self.redefined);
+        if count > 0 {
+            let problem = format!("{count} messages {REDEFINED}");
+            self.note(location.offset, &problem);
         }
         let times = parsed.messages.iter().map(|message| message.log_time);
         let (Some(start), Some(end)) = (times.clone().min(), times.max()) else {

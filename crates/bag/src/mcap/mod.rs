@@ -16,7 +16,7 @@ pub(crate) use compression::{
     CHUNK_BYTES_MAX, check_growth, compress_stream, growth_limit, read_limited,
 };
 pub use compression::{Compression, CompressionLevel};
-pub(crate) use file::McapFile;
+pub(crate) use file::{McapFile, REDEFINED};
 pub(crate) use records::MAGIC;
 pub use records::{ChannelRecord, SchemaRecord};
 pub(crate) use writer::McapWriter;

@@ -57,6 +57,15 @@ pub struct ChannelRecord {
     pub metadata: BTreeMap<String, String>,
 }
 
+impl ChannelRecord {
+    /// Whether messages of the other channel are decoded alike.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.schema_id == other.schema_id
+            && self.topic == other.topic
+            && self.message_encoding == other.message_encoding
+    }
+}
+
 /// Reader of a record's fields. Errors are texts without position.
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],

@@ -67,6 +67,8 @@ pub(crate) struct Database {
     /// Usable bytes of a page.
     usable: usize,
     page_count: u32,
+    /// Pages that the head announces; 0 if the head does not say, or the log knows better.
+    announced_pages: u32,
     encoding: TextEncoding,
 }
 
@@ -96,6 +98,7 @@ impl Database {
             page_bytes: HEAD_BYTES,
             usable: 0,
             page_count: 0,
+            announced_pages: 0,
             encoding: TextEncoding::Utf8,
         };
         let head = source::read_at(&mut *database.file, bytes, path, 0, HEAD_BYTES as u64)?;
@@ -124,6 +127,9 @@ impl Database {
         self.usable = usable;
         let whole = self.bytes.div_ceil(page_bytes as u64);
         self.page_count = u32::try_from(whole).unwrap_or(u32::MAX);
+        // Writers before 3.7.0 leave an old number, and another number of changes beside it.
+        let announced = be32(head, 28).filter(|_| be32(head, 24) == be32(head, 92));
+        self.announced_pages = announced.unwrap_or(0);
         self.encoding = match be32(head, 56) {
             Some(2) => TextEncoding::Utf16Le,
             Some(3) => TextEncoding::Utf16Be,
@@ -165,6 +171,7 @@ impl Database {
             // A page is either in the file or in the log.
             let there = self.bytes.saturating_add(bytes) / self.page_bytes as u64;
             self.page_count = announced.min(u32::try_from(there).unwrap_or(u32::MAX));
+            self.announced_pages = 0;
         }
         let path = path.to_owned();
         self.log = Some(Log {
@@ -182,6 +189,12 @@ impl Database {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes that are missing at the end of the file.
+    pub(crate) fn missing_bytes(&self) -> u64 {
+        let announced = u64::from(self.announced_pages).saturating_mul(self.page_bytes as u64);
+        announced.saturating_sub(self.bytes)
     }
 
     fn damaged(&self, page: u32, problem: &str) -> BagError {

@@ -11,7 +11,7 @@ use pteros::qos::QosProfile;
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
 use crate::definitions::{CDR, readable_definition};
 use crate::error::BagError;
-use crate::mcap::{ChannelRecord, McapFile, SchemaRecord, parse_chunk};
+use crate::mcap::{ChannelRecord, McapFile, REDEFINED, SchemaRecord, parse_chunk};
 use crate::qos_text::parse_profiles;
 use crate::ros1::{Converter, TypePairs};
 use crate::topic::{BagTopic, ForeignSchema};
@@ -30,10 +30,10 @@ const ROS1_SCHEMA: &str = "ros1msg";
 impl McapStorage {
     pub(super) fn new(file: McapFile, library: &InterfaceLibrary) -> Self {
         let mut by_schema = BTreeMap::new();
-        let channels = file.channels.iter();
+        let channels = file.known.channels.iter();
         let channels = channels.filter(|(_, channel)| channel.message_encoding == ROS1);
         let ros1 = channels.map(|(id, channel)| {
-            let schema = file.schemas.get(&channel.schema_id);
+            let schema = file.known.schemas.get(&channel.schema_id);
             let converter = by_schema
                 .entry(channel.schema_id)
                 .or_insert_with(|| ros1_converter(schema, library).map(Arc::new));
@@ -44,7 +44,7 @@ impl McapStorage {
     }
 
     fn stored_topic(&self, id: u16, channel: &ChannelRecord) -> StoredTopic {
-        let schema = self.file.schemas.get(&channel.schema_id);
+        let schema = self.file.known.schemas.get(&channel.schema_id);
         let count = self.file.counts.get(&id).copied().unwrap_or(0);
         let mut stored = stored_topic(channel, schema, count);
         match self.ros1.get(&id) {
@@ -110,7 +110,7 @@ impl StorageFile for McapStorage {
     }
 
     fn topics(&self) -> Vec<StoredTopic> {
-        let channels = self.file.channels.iter();
+        let channels = self.file.known.channels.iter();
         channels
             .map(|(id, channel)| self.stored_topic(*id, channel))
             .collect()
@@ -151,9 +151,13 @@ impl StorageFile for McapStorage {
         let Some(location) = self.file.chunks.get(block).cloned() else {
             return Ok(LoadedBlock::default());
         };
+        // A scanned file has reported what it leaves out when it was opened.
+        let is_scanned = location.crc.is_some();
         let location = self.file.with_checksum(&location);
         let mut records = self.file.load(&location)?;
-        let parsed = parse_chunk(&records);
+        let mut parsed = parse_chunk(&records);
+        let mut redefined = location.redefined.clone();
+        let redefined = self.file.known.retain_known(&mut parsed, &mut redefined);
         let at = format!(
             "{}, chunk at byte {}",
             self.file.path().display(),
@@ -162,12 +166,15 @@ impl StorageFile for McapStorage {
         // A truncated file has reported it when it was opened.
         let problem = parsed.problem.filter(|_| self.file.is_complete);
         let mut problem = problem.map(|problem| format!("{at}: {problem}"));
+        if redefined > 0 && !is_scanned {
+            problem.get_or_insert_with(|| format!("{at}: {redefined} messages {REDEFINED}"));
+        }
         let mut unknown = 0u64;
         let mut messages = Vec::with_capacity(parsed.messages.len());
         // Converted messages follow the records.
         let mut converted = Vec::new();
         for message in parsed.messages {
-            let Some(known) = self.file.channels.get(&message.channel) else {
+            let Some(known) = self.file.known.channels.get(&message.channel) else {
                 unknown += 1;
                 continue;
             };

@@ -144,6 +144,10 @@ impl SqliteFile {
             problems: Vec::new(),
             is_complete: true,
         };
+        let missing = open.database.missing_bytes();
+        if missing > 0 {
+            open.note(format!("the file ends early: {missing} bytes are missing"));
+        }
         if is_on_disk {
             open.look_for_journal(&beside(path, "-journal"));
         }

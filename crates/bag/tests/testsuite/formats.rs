@@ -82,6 +82,29 @@ fn databases_of_every_schema_version_are_read() {
     }
 }
 
+/// Log of kinds: a database that ends anywhere. Something says so, even where only an
+/// index is missing.
+#[test]
+fn a_database_that_ends_early_says_so() {
+    let whole = std::fs::read(fixture("version4.db3")).unwrap();
+    assert!(BagReader::from_bytes(whole.clone()).unwrap().is_complete());
+    let mut counts = Vec::new();
+    for end in (0..whole.len()).step_by(512).chain([whole.len() - 1]) {
+        match BagReader::from_bytes(whole[..end].to_vec()) {
+            Err(_) => counts.push(0),
+            Ok(mut reader) => {
+                counts.push(all(&mut reader).len());
+                assert!(
+                    !reader.is_complete() && !reader.problems().is_empty(),
+                    "{end}"
+                );
+            }
+        }
+    }
+    assert!(counts.is_sorted(), "{counts:?}");
+    assert!(counts.last() > Some(&100), "{counts:?}");
+}
+
 #[test]
 fn messages_in_the_write_ahead_log_of_a_killed_recorder_are_read() {
     let mut reader = BagReader::open(&fixture("killed.db3")).unwrap();
@@ -403,46 +426,122 @@ fn connections_of_ros_1_without_a_definition_are_read_where_their_type_is_known(
     }
 }
 
+fn mcap_record(op: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len() as u64;
+    [&[op], &length.to_le_bytes()[..], content].concat()
+}
+
+fn mcap_texts(texts: &[&str]) -> Vec<u8> {
+    let each = texts.iter().map(|text| {
+        let length = text.len() as u32;
+        [&length.to_le_bytes()[..], text.as_bytes()].concat()
+    });
+    each.collect::<Vec<_>>().concat()
+}
+
+fn mcap_schema(id: u16, name: &str, encoding: &str, text: &str) -> Vec<u8> {
+    let texts = mcap_texts(&[name, encoding, text]);
+    mcap_record(3, &[&id.to_le_bytes()[..], &texts].concat())
+}
+
+fn mcap_channel(id: u16, schema: u16, topic: &str, encoding: &str) -> Vec<u8> {
+    let numbers = [id.to_le_bytes(), schema.to_le_bytes()].concat();
+    let texts = mcap_texts(&[topic, encoding]);
+    mcap_record(4, &[&numbers[..], &texts, &[0; 4]].concat())
+}
+
+fn mcap_message(channel: u16, time: u64, payload: &[u8]) -> Vec<u8> {
+    let times = [time.to_le_bytes(), 5_u64.to_le_bytes()].concat();
+    let head = [&channel.to_le_bytes()[..], &[0; 4], &times].concat();
+    mcap_record(5, &[&head[..], payload].concat())
+}
+
+/// A whole MCAP file of these records, without an index.
+fn mcap_file(records: &[Vec<u8>]) -> Vec<u8> {
+    let magic = b"\x89MCAP0\r\n".to_vec();
+    let (header, end) = (mcap_record(1, &[0; 8]), mcap_record(0x0f, &[0; 4]));
+    let footer = mcap_record(2, &[0; 20]);
+    [magic.clone(), header, records.concat(), end, footer, magic].concat()
+}
+
 /// Topic, encoding of messages, schema (name, encoding, text), and a message.
 type ForeignChannel<'a> = (&'a str, &'a str, (&'a str, &'a str, &'a str), &'a [u8]);
 
 /// An MCAP file with one message on each channel.
 fn foreign_mcap(channels: &[ForeignChannel<'_>]) -> Vec<u8> {
-    fn put(out: &mut Vec<u8>, op: u8, content: &[u8]) {
-        out.push(op);
-        out.extend((content.len() as u64).to_le_bytes());
-        out.extend(content);
-    }
-    fn text(out: &mut Vec<u8>, text: &str) {
-        out.extend((text.len() as u32).to_le_bytes());
-        out.extend(text.as_bytes());
-    }
-    let mut file = b"\x89MCAP0\r\n".to_vec();
-    put(&mut file, 1, &[0; 8]);
-    for (id, (topic, encoding, schema, message)) in (1u16..).zip(channels) {
-        let mut content = id.to_le_bytes().to_vec();
-        for part in [schema.0, schema.1, schema.2] {
-            text(&mut content, part);
+    let records = (1u16..).zip(channels).flat_map(|(id, channel)| {
+        let (topic, encoding, schema, message) = channel;
+        [
+            mcap_schema(id, schema.0, schema.1, schema.2),
+            mcap_channel(id, id, topic, encoding),
+            mcap_message(id, id.into(), message),
+        ]
+    });
+    mcap_file(&records.collect::<Vec<_>>())
+}
+
+/// Log of kinds: an id of MCAP that is given again, with another meaning. No message is
+/// decoded by the wrong definition, and those that are left out are named.
+#[test]
+fn messages_of_a_channel_that_is_described_again_are_left_out_and_named() {
+    let size = |id, text| mcap_schema(id, "my_msgs/msg/Size", "ros2msg", text);
+    let begin = [
+        size(1, WIDTH_FIRST),
+        mcap_channel(1, 1, "/size", "cdr"),
+        mcap_message(1, 1, &cdr(&[640, 480])),
+    ]
+    .concat();
+    let other = mcap_message(1, 2, &cdr(&[480, 640]));
+    let last = mcap_message(1, 3, &cdr(&[1, 2]));
+    let again = [size(1, WIDTH_FIRST), mcap_channel(1, 1, "/size", "cdr")].concat();
+    let chunk = |records: Vec<u8>| {
+        let times = [0_u64.to_le_bytes(), 9_u64.to_le_bytes()].concat();
+        let length = (records.len() as u64).to_le_bytes();
+        mcap_record(
+            6,
+            &[&times[..], &length, &[0; 8], &length, &records].concat(),
+        )
+    };
+    for (what, changed) in [
+        ("schema", size(1, HEIGHT_FIRST)),
+        (
+            "schema, with the same channel",
+            [size(1, HEIGHT_FIRST), mcap_channel(1, 1, "/size", "cdr")].concat(),
+        ),
+        ("topic", mcap_channel(1, 1, "/other", "cdr")),
+        ("encoding", mcap_channel(1, 1, "/size", "json")),
+        (
+            "schema of the channel",
+            [size(2, HEIGHT_FIRST), mcap_channel(1, 2, "/size", "cdr")].concat(),
+        ),
+    ] {
+        let parts = [
+            begin.clone(),
+            changed,
+            other.clone(),
+            again.clone(),
+            last.clone(),
+        ];
+        let whole = parts.concat();
+        for file in [
+            mcap_file(&parts),
+            mcap_file(&[chunk(whole)]),
+            mcap_file(&parts.clone().map(chunk)),
+        ] {
+            let mut reader = BagReader::from_bytes(file).unwrap();
+            assert_eq!(sizes(&mut reader), [(640, 480), (1, 2)], "{what}");
+            let [problem] = reader.problems() else {
+                panic!("{what}: {:?}", reader.problems());
+            };
+            let says = "1 messages of channels that the file describes again";
+            assert!(problem.contains(says), "{problem}");
         }
-        put(&mut file, 3, &content);
-        let mut content = [id.to_le_bytes(), id.to_le_bytes()].concat();
-        for part in [topic, encoding] {
-            text(&mut content, part);
-        }
-        content.extend([0; 4]);
-        put(&mut file, 4, &content);
-        let mut content = id.to_le_bytes().to_vec();
-        content.extend([0; 4]);
-        for time in [u64::from(id), 5] {
-            content.extend(time.to_le_bytes());
-        }
-        content.extend(*message);
-        put(&mut file, 5, &content);
     }
-    put(&mut file, 0x0f, &[0; 4]);
-    put(&mut file, 2, &[0; 20]);
-    file.extend(b"\x89MCAP0\r\n");
-    file
+    // The same once more is usual.
+    let parts = [begin, again, last];
+    let mut reader = BagReader::from_bytes(mcap_file(&parts)).unwrap();
+    assert_eq!(sizes(&mut reader), [(640, 480), (1, 2)]);
+    assert!(reader.problems().is_empty(), "{:?}", reader.problems());
 }
 
 /// Log of kinds: MCAP files of other tools. Messages of ROS 1 are converted, other formats

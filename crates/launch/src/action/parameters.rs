@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use pteros::msg::regular_file;
-use pteros::parameter::{PARAMETER_FILE_BYTES_MAX, ParameterFile, ParameterValue};
+use pteros::msg::yaml::{YamlContent, YamlNode};
+use pteros::parameter::{PARAMETER_FILE_BYTES_MAX, ParameterFile, ParameterValue, TypingRule};
 
 use super::Builder;
 use crate::close_names::did_you_mean;
@@ -267,7 +268,12 @@ impl Builder {
             })
         })?;
         let kind = kind.unwrap_or("yaml");
-        let value = match &attribute.value {
+        let is_yaml_first = part.name == "param" && kind == "yaml";
+        let value = match read_first(&attribute.value).filter(|_| is_yaml_first) {
+            Some(read) => read,
+            None => attribute.value.clone(),
+        };
+        let value = match &value {
             Value::Scalar(scalar) => {
                 let text = self.evaluated_attribute(attribute, &scalar.text)?;
                 // Other elements take a text, which YAML types.
@@ -294,6 +300,45 @@ impl Builder {
             LaunchFileError::at(&attribute.location, format!("value: {message}"))
         })
     }
+}
+
+/// The value as YAML reads it before substitutions and escapes, as in ROS 2: YAML's quotes
+/// end here, and a text that is a string stays one. `None` where YAML changes nothing.
+fn read_first(value: &Value) -> Option<Value> {
+    match value {
+        Value::Scalar(scalar) if scalar.quoted => None,
+        Value::Scalar(scalar) => {
+            let node = YamlNode::read(&scalar.text).ok()?;
+            match &node.content {
+                YamlContent::List(items) => {
+                    let items = items.iter().map(scalar_of);
+                    Some(Value::List(items.collect::<Option<_>>()?))
+                }
+                _ => scalar_of(&node).map(Value::Scalar),
+            }
+        }
+        Value::List(items) => {
+            let read = |item: &Scalar| {
+                let node = YamlNode::read(&item.text).ok().filter(|_| !item.quoted);
+                let read = node.as_ref().and_then(scalar_of);
+                read.unwrap_or_else(|| item.clone())
+            };
+            Some(Value::List(items.iter().map(read).collect()))
+        }
+    }
+}
+
+/// The scalar of a YAML node; one that YAML 1.1 takes for a string is as one in quotes.
+fn scalar_of(node: &YamlNode) -> Option<Scalar> {
+    let YamlContent::Scalar { text, quoted } = &node.content else {
+        return None;
+    };
+    let is_plain = node.tag.is_none() && !text.is_empty() && Template::parse(text).is_ok();
+    let value = TypingRule::Yaml11.value_of(text);
+    is_plain.then(|| Scalar {
+        text: text.clone(),
+        quoted: *quoted || matches!(value, ParameterValue::String(_)),
+    })
 }
 
 /// A quoted YAML text stays a string, unless it holds a substitution.

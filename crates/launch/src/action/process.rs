@@ -66,7 +66,8 @@ impl Builder {
             }
         }
         let words = if shell {
-            let mut line = self.shell_line(element)?;
+            // As in ROS 2: the shell gets the words without the quotes that joined them.
+            let mut line = words.join(" ");
             if let Some(command) = stand_in.filter(|_| line.contains("ros2 ")) {
                 let command = command.display().to_string().replace('\'', "'\\''");
                 line = format!("ros2() {{ '{command}' \"$@\"; }}; {line}");
@@ -95,11 +96,6 @@ impl Builder {
         let path = self.scope.environment.get("PATH");
         let is_installed = find_program("ros2", path.map_or("", String::as_str)).is_some();
         self.ros2_command.clone().filter(|_| !is_installed)
-    }
-
-    /// The command line for a shell: original quotes, evaluated substitutions.
-    fn shell_line(&mut self, element: &Element) -> Result<String, LaunchFileError> {
-        self.required(element, "cmd")
     }
 
     /// A process with the attributes that `executable` and `node` share.
@@ -169,30 +165,28 @@ impl Builder {
     }
 
     /// `launch-prefix`: the attribute or the argument of that name. The argument
-    /// `launch-prefix-filter` selects the programs that it applies to.
+    /// `launch-prefix-filter` selects the programs that it applies to. The words of a
+    /// substitution are words of the prefix.
     fn prefix(
         &mut self,
         element: &Element,
         words: &[String],
     ) -> Result<Vec<String>, LaunchFileError> {
-        if element.attribute("launch-prefix").is_some() {
-            return self.words(element, "launch-prefix");
-        }
+        let location = Self::location_of(element, "launch-prefix");
+        let wrong =
+            |message: String| LaunchFileError::at(&location, format!("launch-prefix: {message}"));
+        let own = self.text(element, "launch-prefix")?;
         let configurations = &self.scope.configurations;
-        let Some(prefix) = configurations.get("launch-prefix") else {
+        let Some(prefix) = own.as_ref().or(configurations.get("launch-prefix")) else {
             return Ok(Vec::new());
         };
-        let program = words
-            .first()
-            .map(|word| base_name(word))
-            .unwrap_or_default();
-        let wrong = |message: String| {
-            LaunchFileError::at(&element.location, format!("launch-prefix: {message}"))
-        };
-        if let Some(filter) = configurations.get("launch-prefix-filter")
-            && !matches_start(filter, &program).map_err(wrong)?
+        if own.is_none()
+            && let Some(filter) = configurations.get("launch-prefix-filter")
         {
-            return Ok(Vec::new());
+            let program = words.first().map(|word| base_name(word));
+            if !matches_start(filter, &program.unwrap_or_default()).map_err(wrong)? {
+                return Ok(Vec::new());
+            }
         }
         let plain = Template {
             parts: vec![crate::substitution::TemplatePart::Text(prefix.clone())],

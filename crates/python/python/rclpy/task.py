@@ -251,7 +251,8 @@ class Future(Generic):
         if executor is not None:
             executor.create_task(callback, self)
         else:
-            self._invoke_done_callback(callback)
+            # The caller gets what it raises.
+            callback(self)
 
     def remove_done_callback(self, callback: Callable[[Future], Any]) -> bool:
         """

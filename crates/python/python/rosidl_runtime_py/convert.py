@@ -57,7 +57,7 @@ def message_to_yaml(
     """
     values = message_to_ordereddict(
         msg, truncate_length=truncate_length, no_arr=no_arr, no_str=no_str)
-    return yaml_text.flow(values) + '\n' if flow_style else yaml_text.block(values)
+    return yaml_text.block(values, flow_sequences=flow_style)
 
 
 def message_to_csv(

@@ -72,9 +72,9 @@ def _get_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
 def _of_kind(kind: str, package_names: Iterable[str]) -> Dict[str, List[str]]:
     result = {}
     for package, interfaces in _get_interfaces(package_names).items():
-        names = [each[len(kind) + 1:] for each in interfaces if each.startswith(kind + '/')]
         # Parts of services and actions are listed in the index too.
-        names = [each for each in names if '/' not in each]
+        names = [
+            each for each in interfaces if each.startswith(kind + '/') and each.count('/') == 1]
         if names:
             result[package] = names
     return result
@@ -91,17 +91,17 @@ def get_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
 
 
 def get_message_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
-    """Return the names of the messages of packages; see :func:`get_interfaces`."""
+    """Return the messages of packages, such as ``msg/String``; see :func:`get_interfaces`."""
     return _of_kind('msg', package_names)
 
 
 def get_service_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
-    """Return the names of the services of packages; see :func:`get_interfaces`."""
+    """Return the services of packages, such as ``srv/Empty``; see :func:`get_interfaces`."""
     return _of_kind('srv', package_names)
 
 
 def get_action_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
-    """Return the names of the actions of packages; see :func:`get_interfaces`."""
+    """Return the actions of packages, such as ``action/Fibonacci``; see :func:`get_interfaces`."""
     return _of_kind('action', package_names)
 
 

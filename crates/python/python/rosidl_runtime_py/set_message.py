@@ -48,7 +48,7 @@ def _set_fields(
         field = getattr(msg, name)
         field_type = type(field)
         slot_type = slot_types.get(name)
-        if _is_byte_array(field_type, value):
+        if _is_byte_array(field, value):
             converted = value
         elif field_type is bytes:
             converted = value if isinstance(value, bytes) else bytes([int(value)]) \
@@ -78,8 +78,8 @@ def _is(slot_type: Any, package: str, name: str) -> bool:
             and getattr(slot_type, 'name', None) == name)
 
 
-def _is_byte_array(field_type: type, value: Any) -> bool:
-    return field_type is not bytes and isinstance(value, (bytes, bytearray))
+def _is_byte_array(field: Any, value: Any) -> bool:
+    return not isinstance(field, (bytes, str)) and isinstance(value, (bytes, bytearray))
 
 
 def _convert_elements(

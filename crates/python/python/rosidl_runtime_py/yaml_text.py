@@ -71,6 +71,11 @@ def scalar(value: Any, flow: bool = False) -> str:
     return string(str(value), flow)
 
 
+def _key(name: Any) -> str:
+    # The fields y and n are written as PyYAML does, which reads them as strings.
+    return name if name in ('y', 'n') else scalar(name, True)
+
+
 def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict)
 
@@ -83,19 +88,27 @@ def flow(value: Any) -> str:
     """Return a value in flow style, on one line."""
     if _is_mapping(value):
         return '{' + ', '.join(
-            f'{scalar(key, True)}: {flow(each)}' for key, each in value.items()) + '}'
+            f'{_key(key)}: {flow(each)}' for key, each in value.items()) + '}'
     if _is_sequence(value):
         return '[' + ', '.join(flow(each) for each in value) + ']'
     return scalar(value, True)
 
 
-def block(value: Any) -> str:
-    """Return a value in block style, one entry a line."""
-    if not _is_collection(value) or not value:
+def block(value: Any, flow_sequences: bool = False) -> str:
+    """
+    Return a value in block style, one entry a line.
+
+    :param flow_sequences: Write each sequence in flow style.
+    """
+    if _is_inline(value, flow_sequences):
         return _inline(value) + '\n'
     lines: List[str] = []
-    _block_lines(value, '', lines)
+    _block_lines(value, '', lines, flow_sequences)
     return '\n'.join(lines) + '\n'
+
+
+def _is_inline(value: Any, flow_sequences: bool) -> bool:
+    return not _is_collection(value) or not value or (flow_sequences and _is_sequence(value))
 
 
 def _is_collection(value: Any) -> bool:
@@ -103,26 +116,27 @@ def _is_collection(value: Any) -> bool:
 
 
 def _inline(value: Any) -> str:
-    """Return a scalar or an empty collection."""
+    """Return a scalar, or a collection in flow style."""
     return flow(value) if _is_collection(value) else scalar(value)
 
 
-def _block_lines(value: Any, indent: str, lines: List[str]) -> None:
+def _block_lines(value: Any, indent: str, lines: List[str], flow_sequences: bool) -> None:
     if _is_mapping(value):
         for key, each in value.items():
-            start = f'{indent}{scalar(key)}:'
-            if not _is_collection(each) or not each:
+            start = f'{indent}{_key(key)}:'
+            if _is_inline(each, flow_sequences):
                 lines.append(f'{start} {_inline(each)}')
                 continue
             lines.append(start)
             # A sequence below a key is not indented.
-            _block_lines(each, indent if _is_sequence(each) else indent + '  ', lines)
+            inner_indent = indent if _is_sequence(each) else indent + '  '
+            _block_lines(each, inner_indent, lines, flow_sequences)
         return
     for each in value:
-        if not _is_collection(each) or not each:
+        if _is_inline(each, flow_sequences):
             lines.append(f'{indent}- {_inline(each)}')
             continue
         inner: List[str] = []
-        _block_lines(each, indent + '  ', inner)
+        _block_lines(each, indent + '  ', inner, flow_sequences)
         inner[0] = f'{indent}- ' + inner[0][len(indent) + 2:]
         lines.extend(inner)

@@ -202,30 +202,39 @@ class Buffer(BufferCore, BufferInterface):
     def wait_for_transform_async(
         self, target_frame: str, source_frame: str, time: Time,
     ) -> Future:
-        """Return a future that is done when a look-up succeeds."""
+        """Return a future of the transform, which is done when a look-up succeeds."""
         return self._future(
-            lambda: self.can_transform_core(target_frame, source_frame, time)[0])
+            lambda: self.can_transform_core(target_frame, source_frame, time)[0],
+            lambda: self.lookup_transform_core(target_frame, source_frame, time))
 
     def wait_for_transform_full_async(
         self, target_frame: str, target_time: Time, source_frame: str, source_time: Time,
         fixed_frame: str,
     ) -> Future:
-        """Return a future that is done when a look-up between two times succeeds."""
+        """Return a future of the transform between two times, done when a look-up succeeds."""
         return self._future(
             lambda: self.can_transform_full_core(
-                target_frame, target_time, source_frame, source_time, fixed_frame)[0])
+                target_frame, target_time, source_frame, source_time, fixed_frame)[0],
+            lambda: self.lookup_transform_full_core(
+                target_frame, target_time, source_frame, source_time, fixed_frame))
 
-    def _future(self, check: Callable[[], bool]) -> Future:
+    def _future(
+        self, check: Callable[[], bool], look_up: Callable[[], TransformStamped],
+    ) -> Future:
         future = Future()
 
         def on_new_data() -> None:
             if not future.done() and check():
                 self._remove_callback(on_new_data)
-                future.set_result(True)
+                try:
+                    future.set_result(look_up())
+                except TransformException as error:
+                    # Another thread has cleared the buffer.
+                    future.set_exception(error)
 
         with self._callbacks_lock:
             if check():
-                future.set_result(True)
+                future.set_result(look_up())
                 return future
             self._new_data_callbacks.append(on_new_data)
         future._add_waker(lambda: self._remove_callback(on_new_data))

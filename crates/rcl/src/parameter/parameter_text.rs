@@ -261,7 +261,9 @@ mod tests {
             (".5", float(0.5), float(0.5)),
             ("1.5e+3", float(1500.0), float(1500.0)),
             ("2001-01-01", text("2001-01-01"), text("2001-01-01")),
-            ("1_", text("1_"), text("1_")),
+            ("1:30.5", text("1:30.5"), float(90.5)),
+            ("1_", text("1_"), int(1)),
+            ("1_x", text("1_x"), text("1_x")),
             ("99999999999999999999", float(1e20), float(1e20)),
         ] {
             let values = [(TypingRule::Rcl, rcl), (TypingRule::Yaml11, yaml11)];

@@ -5,16 +5,16 @@
 pub(super) fn integer_of(text: &str) -> Option<i64> {
     let (negative, digits) = signed(text);
     let is_first = |first: char| first.is_ascii_digit();
-    if !digits.starts_with(is_first) || text.ends_with('_') {
+    if !digits.starts_with(is_first) {
         return None;
     }
     let plain = digits.replace('_', "");
-    let magnitude = if let Some(bits) = plain.strip_prefix("0b") {
+    let magnitude = if digits.contains(':') {
+        sexagesimal(digits).filter(|_| !digits.starts_with('0'))?
+    } else if let Some(bits) = plain.strip_prefix("0b") {
         unsigned(bits, 2)?
     } else if let Some(hexadecimal) = plain.strip_prefix("0x") {
         unsigned(hexadecimal, 16)?
-    } else if plain.contains(':') {
-        sexagesimal(&plain)?
     } else if plain.len() > 1 && plain.starts_with('0') {
         unsigned(&plain, 8)?
     } else {
@@ -29,6 +29,7 @@ pub(super) fn double_of(text: &str) -> Option<f64> {
     let value = match magnitude {
         ".inf" | ".Inf" | ".INF" => f64::INFINITY,
         ".nan" | ".NaN" | ".NAN" if magnitude.len() == text.len() => f64::NAN,
+        _ if magnitude.contains(':') => sexagesimal_double(magnitude)?,
         _ => {
             let is_first = |first: char| first.is_ascii_digit() || first == '.';
             let (mantissa, exponent) = match magnitude.split_once(['e', 'E']) {
@@ -76,13 +77,22 @@ fn unsigned(digits: &str, radix: u32) -> Option<i128> {
         .filter(|_| is_number)
 }
 
-/// `1:30` is 90: parts of base 60, the first without a zero in front.
+/// `1:30.5` is 90.5: as an integer, with a point behind the last part. A zero may stand in front.
+fn sexagesimal_double(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.')?;
+    let fraction = format!("0.{}", fraction.replace('_', ""));
+    let is_number = fraction.bytes().skip(2).all(is_digit);
+    let fraction: f64 = fraction.parse().ok().filter(|_| is_number)?;
+    Some(sexagesimal(whole)? as f64 + fraction)
+}
+
+/// `1:30` is 90: parts of base 60. Only the first has underscores.
 fn sexagesimal(text: &str) -> Option<i128> {
-    if text.starts_with('0') {
-        return None;
-    }
     let mut parts = text.split(':');
-    let mut value = unsigned(parts.next()?, 10)?;
+    let first = parts
+        .next()
+        .filter(|part| part.starts_with(|first: char| first.is_ascii_digit()));
+    let mut value = unsigned(&first?.replace('_', ""), 10)?;
     for part in parts {
         let part = unsigned(part, 10).filter(|number| *number < 60 && part.len() <= 2)?;
         value = value.checked_mul(60)?.checked_add(part)?;

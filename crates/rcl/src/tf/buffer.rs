@@ -391,7 +391,7 @@ fn stamped(time: Time, target: &str, source: &str, isometry: Isometry) -> Transf
             frame_id: without_leading_slash(target).into(),
         },
         child_frame_id: without_leading_slash(source).into(),
-        transform: isometry.into(),
+        transform: isometry.with_tf2_sign().into(),
     }
 }
 

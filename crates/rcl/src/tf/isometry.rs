@@ -128,6 +128,23 @@ impl Isometry {
         ]
     }
 
+    /// The same rotation by that of its two quaternions which tf2 reads from the matrix:
+    /// with a positive w up to 120°, else with a positive largest component.
+    pub(super) fn with_tf2_sign(mut self) -> Self {
+        let [[xx, ..], [_, yy, _], [_, _, zz]] = self.matrix();
+        let largest = if xx + yy + zz > 0.0 {
+            3
+        } else if xx.max(yy) < zz {
+            2
+        } else {
+            usize::from(xx < yy)
+        };
+        if self.rotation[largest] < 0.0 {
+            self.rotation = self.rotation.map(|part| -part);
+        }
+        self
+    }
+
     /// Roll, pitch and yaw in radians, as in [`Isometry::from_rpy`].
     pub fn rpy(&self) -> [f64; 3] {
         let [[xx, xy, _], [yx, yy, _], [zx, zy, zz]] = self.matrix();
@@ -265,6 +282,31 @@ mod tests {
             .zip(again.point([1.0, 2.0, 3.0]))
         {
             assert!((a - b).abs() < 1e-6, "{a} is not {b}");
+        }
+    }
+
+    /// Values of `tf2::Transform(q).getRotation()`.
+    #[test]
+    fn a_rotation_has_the_sign_that_tf2_gives_it() {
+        let half = 0.5_f64.sqrt();
+        for (rotation, expected) in [
+            ([0.0, 0.0, -0.6, 0.8], [0.0, 0.0, -0.6, 0.8]),
+            ([0.0, 0.0, 0.6, -0.8], [0.0, 0.0, -0.6, 0.8]),
+            ([0.0, 0.0, -0.96, 0.28], [0.0, 0.0, 0.96, -0.28]),
+            ([-0.96, 0.0, 0.0, 0.28], [0.96, 0.0, 0.0, -0.28]),
+            ([0.0, -0.96, 0.0, 0.28], [0.0, 0.96, 0.0, -0.28]),
+            ([0.0, -1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]),
+            ([-half, half, 0.0, 0.0], [half, -half, 0.0, 0.0]),
+            ([0.0, -half, half, 0.0], [0.0, half, -half, 0.0]),
+            ([-half, 0.0, half, 0.0], [half, 0.0, -half, 0.0]),
+        ] {
+            let isometry = Isometry {
+                translation: [1.0, 2.0, 3.0],
+                rotation,
+            };
+            let found = isometry.with_tf2_sign().rotation;
+            let found = found.map(|part| part + 0.0);
+            assert_eq!(found, expected, "{rotation:?}");
         }
     }
 

@@ -24,7 +24,7 @@ struct Exception(&'static str, &'static str, usize, usize);
 /// Those without methods over the limit are lists of values: policies, settings, counters.
 const EXCEPTIONS: &[Exception] = &[
     Exception("dcps", "QosProfile", 60, 26),
-    Exception("launch", "Builder", 77, 20),
+    Exception("launch", "Builder", 76, 20),
     Exception("rtps", "EndpointQos", 60, 22),
     Exception("runtime", "Config", 60, 25),
     Exception("runtime", "ReaderEndpoint", 69, 25),

@@ -10,7 +10,7 @@ from rclpy.impl.logging_severity import LoggingSeverity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Optional, Tuple, Union
+    from typing import Any, Dict, List, Optional, Tuple, Union
 
     from rclpy.clock import Clock
 
@@ -112,21 +112,26 @@ _FILTER_PARAMETERS = frozenset(
     name for filter_class in supported_filters.values() for name in filter_class.params)
 
 
+def _requested_filters(kwargs: Dict[str, Any]) -> List[str]:
+    return [
+        name for name, filter_class in supported_filters.items()
+        if any(kwargs.get(key) for key in filter_class.params)]
+
+
 class _CallSite:
     """The arguments of a call site's first call, and the state of its filters."""
 
-    __slots__ = ('name', 'severity', 'arguments', 'filters')
+    __slots__ = ('name', 'severity', 'requested', 'arguments', 'filters')
 
     def __init__(self, name: str, severity: int, kwargs: Dict[str, Any]) -> None:
         self.name = name
         self.severity = severity
+        self.requested = _requested_filters(kwargs)
         self.arguments: Dict[str, Any] = {}
         self.filters = []
-        for filter_name, filter_class in supported_filters.items():
+        for filter_name in self.requested:
+            filter_class = supported_filters[filter_name]
             required = [key for key, default in filter_class.params.items() if default is None]
-            given = [key for key in filter_class.params if kwargs.get(key)]
-            if not given:
-                continue
             missing = [key for key in required if not kwargs.get(key)]
             if missing:
                 raise TypeError(
@@ -223,6 +228,8 @@ class RcutilsLogger:
                 raise ValueError('Logger severity cannot be changed between calls.')
             if site.name != name:
                 raise ValueError('Logger name cannot be changed between calls.')
+            if (kwargs or site.filters) and _requested_filters(kwargs) != site.requested:
+                raise ValueError('Requested logging filters cannot be changed between calls.')
             for keyword, value in kwargs.items():
                 if site.arguments.get(keyword, value) != value:
                     raise ValueError('Logger parameters cannot be changed between calls.')
