@@ -6,11 +6,20 @@
     reason = "conditions have deadlines of real time, since contexts use real sockets"
 )]
 
+// The library has the name of its distribution.
+#[cfg(distribution = "humble")]
+extern crate rmw_pteros_cpp_humble as rmw_pteros_cpp;
+#[cfg(distribution = "kilted")]
+extern crate rmw_pteros_cpp_kilted as rmw_pteros_cpp;
+
 mod allocations;
+// They watch matches by events, which Humble lacks.
+#[cfg(not(distribution = "humble"))]
 mod behaviour;
 mod callbacks;
 mod content_filters;
 mod failing_allocators;
+#[cfg(not(distribution = "humble"))]
 mod forks;
 mod harness;
 mod loans;
@@ -20,6 +29,7 @@ mod over_zenoh;
 mod service_identity;
 mod system_calls;
 mod undecodable;
+#[cfg(not(distribution = "humble"))]
 mod waits;
 mod within_context;
 
