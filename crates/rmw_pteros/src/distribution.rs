@@ -1,4 +1,4 @@
-//! What differs between the C ABIs of ROS 2's distributions: layouts, constants and what
+//! Differences between the C ABIs of ROS 2's distributions: layouts, constants and what
 //! they mean. Everything else of the plug-in is the same for all.
 //!
 //! `build.rs` chooses the distribution by the package. Each file beside this one defines
