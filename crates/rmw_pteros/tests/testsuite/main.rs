@@ -5,6 +5,10 @@
     clippy::disallowed_methods,
     reason = "conditions have deadlines of real time, since contexts use real sockets"
 )]
+#![allow(
+    clippy::needless_update,
+    reason = "structures have more fields in other distributions"
+)]
 #![cfg_attr(
     distribution = "humble",
     allow(
