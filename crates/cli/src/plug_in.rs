@@ -1,5 +1,5 @@
 //! The file of the middleware plug-in, `librmw_pteros_cpp.so`: where the command finds
-//! it, and what it was built for.
+//! it, and what it was built for. There is one for each distribution of ROS 2.
 //!
 //! The plug-in is not loaded. Its build note (`rmw_pteros/src/build_note.rs`) is read
 //! from the file.
@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 pub const NAME: &str = "rmw_pteros_cpp";
 /// The file that rmw_implementation loads for it.
 pub const FILE: &str = "librmw_pteros_cpp.so";
+/// Distributions with a plug-in. Each is a package of cargo (`rmw_pteros/build.rs`).
+pub const DISTRIBUTIONS: [&str; 3] = ["humble", "jazzy", "kilted"];
+/// The one whose package and file are named after none.
+pub const DEFAULT_DISTRIBUTION: &str = "jazzy";
 /// The version that belongs to this command.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -75,21 +79,30 @@ impl PlugIn {
         })
     }
 
-    /// The plug-in beside this command: in the same folder, as in a build folder, or
-    /// in `../lib/pteros`, as in a package.
+    /// The plug-in for a distribution beside this command: in the same folder, as in a
+    /// build folder, or in `../lib/pteros`, as in a package.
     ///
     /// # Errors
-    /// It is in neither place.
-    pub fn beside_command() -> Result<PathBuf> {
+    /// It is in neither place, or there is none for the distribution.
+    pub fn beside_command(distribution: &str) -> Result<PathBuf> {
+        ensure!(
+            DISTRIBUTIONS.contains(&distribution),
+            "Pteros has no plug-in for ROS 2 {distribution}; it has them for {}",
+            DISTRIBUTIONS.join(", ")
+        );
+        let (file, package) = match distribution {
+            DEFAULT_DISTRIBUTION => (FILE.to_owned(), "pteros-rmw".to_owned()),
+            name => (format!("lib{NAME}_{name}.so"), format!("pteros-rmw-{name}")),
+        };
         let command = std::env::current_exe().context("finding the path of this command")?;
         let folder = command.parent().unwrap_or(Path::new("."));
-        let places = [folder.join(FILE), folder.join("../lib/pteros").join(FILE)];
+        let places = [folder.join(&file), folder.join("../lib/pteros").join(&file)];
         if let Some(found) = places.iter().find(|place| place.is_file()) {
             return Ok(found.clone());
         }
         bail!(
-            "no {FILE} is beside this command ({}, {}); build it with `cargo build --release -p \
-             pteros-rmw`, or name the file with --library",
+            "no {file} is beside this command ({}, {}); build it with `cargo build --release -p \
+             {package}`, or name the file with --library",
             places[0].display(),
             places[1].display()
         )
@@ -120,13 +133,18 @@ impl PlugIn {
         if self.rmw_abi == ros2.rmw_abi() {
             return Ok(());
         }
+        let fix = match ros2.distribution() {
+            Some(name) if DISTRIBUTIONS.contains(&name) => {
+                format!("install the one for it: pteros rmw install --distro {name}")
+            }
+            _ => format!("use a ROS 2 {}", self.distribution()),
+        };
         bail!(
-            "{} was built for ROS 2 {} (rmw {}), but this is {}; use a ROS 2 {}",
+            "{} was built for ROS 2 {} (rmw {}), but this is {}; {fix}",
             self.path.display(),
             self.distribution(),
             self.rmw_abi,
             ros2.title(),
-            self.distribution()
         )
     }
 }

@@ -1,12 +1,12 @@
-//! The C ABI of rmw in ROS 2 Jazzy: structures, enumerations and return codes.
+//! The C ABI of rmw: structures, enumerations and return codes.
 //!
-//! Sources: ros2/rmw 7.3 `types.h`, `init_options.h`, `event.h`, ros2/rcutils
-//! `allocator.h`, `types/`, ros2/rosidl 4.6 `message_type_support_struct.h`.
+//! Sources: ros2/rmw 6.1, 7.3 and 7.8 `types.h`, `init_options.h`, `event.h`, ros2/rcutils
+//! `allocator.h`, `types/`, ros2/rosidl `message_type_support_struct.h`.
 //!
 //! Fields keep the names and meanings of those headers, so only additional facts are
-//! documented here. Layouts differ between distributions, so a further distribution is a
-//! module beside this one. Assertions below check the sizes and offsets measured with
-//! Jazzy's headers on 64-bit machines.
+//! documented here. What differs between distributions is in `distribution`.
+//! `header_check` compares all of it with a distribution's headers. Assertions below check
+//! the sizes measured with Jazzy's headers on 64-bit machines.
 
 #![allow(
     missing_docs,
@@ -15,8 +15,9 @@
 
 use std::ffi::{c_char, c_void};
 
-pub use pteros_typesupport::introspection::{
-    MessageMember, MessageMembers, MessageTypeSupport, TypeHash,
+pub use crate::distribution::{
+    DiscoveryFields, GID_BYTES, MessageMember, MessageMembers, MessageTypeSupport, ServiceMembers,
+    ServiceTypeSupport, TopicTypeHash,
 };
 
 /// `rmw_ret_t`.
@@ -76,21 +77,6 @@ pub struct QosProfile {
     pub avoid_ros_namespace_conventions: bool,
 }
 
-/// `rmw_discovery_options_t`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DiscoveryOptions {
-    /// `rmw_automatic_discovery_range_t`.
-    pub automatic_discovery_range: u32,
-    /// `rmw_peer_t`: a host name of 256 bytes.
-    pub static_peers: *mut [c_char; PEER_BYTES],
-    pub static_peers_count: usize,
-    pub allocator: Allocator,
-}
-
-/// Bytes of an `rmw_peer_t`.
-pub const PEER_BYTES: usize = 256;
-
 /// `rmw_security_options_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -109,9 +95,8 @@ pub struct InitOptions {
     /// The domain; `usize::MAX` stands for the default.
     pub domain_id: usize,
     pub security_options: SecurityOptions,
-    /// `rmw_localhost_only_t`, deprecated.
-    pub localhost_only: u32,
-    pub discovery_options: DiscoveryOptions,
+    /// Several fields of C, by the distribution.
+    pub discovery: DiscoveryFields,
     pub enclave: *mut c_char,
     pub allocator: Allocator,
     /// Not used by this plug-in.
@@ -271,8 +256,8 @@ pub type EventCallback = Option<unsafe extern "C" fn(*const c_void, usize)>;
 #[repr(C)]
 pub struct Gid {
     pub implementation_identifier: *const c_char,
-    /// GUID of the endpoint.
-    pub data: [u8; 16],
+    /// GUID of the endpoint, and zeros.
+    pub data: [u8; GID_BYTES],
 }
 
 /// `rmw_message_info_t`.
@@ -352,10 +337,11 @@ pub struct TopicEndpointInfo {
     pub node_name: *const c_char,
     pub node_namespace: *const c_char,
     pub topic_type: *const c_char,
-    pub topic_type_hash: TypeHash,
+    /// Empty in a distribution without hashes.
+    pub topic_type_hash: TopicTypeHash,
     /// PUBLISHER 1, SUBSCRIPTION 2.
     pub endpoint_type: u32,
-    pub endpoint_gid: [u8; 16],
+    pub endpoint_gid: [u8; GID_BYTES],
     pub qos_profile: QosProfile,
 }
 
@@ -415,45 +401,14 @@ pub struct MessageLostStatus {
     pub total_count_change: usize,
 }
 
-/// `rosidl_service_type_support_t`.
-#[repr(C)]
-pub struct ServiceTypeSupport {
-    pub typesupport_identifier: *const c_char,
-    pub data: *const c_void,
-    /// Finds the handle of another typesupport of the same type.
-    pub func: Option<
-        unsafe extern "C" fn(*const ServiceTypeSupport, *const c_char) -> *const ServiceTypeSupport,
-    >,
-    pub request_typesupport: *const MessageTypeSupport,
-    pub response_typesupport: *const MessageTypeSupport,
-    pub event_typesupport: *const MessageTypeSupport,
-    pub event_message_create_handle_function: *const c_void,
-    pub event_message_destroy_handle_function: *const c_void,
-    pub get_type_hash_func:
-        Option<unsafe extern "C" fn(*const ServiceTypeSupport) -> *const TypeHash>,
-    pub get_type_description_func: *const c_void,
-    pub get_type_description_sources_func: *const c_void,
-}
-
-/// `ServiceMembers` of the introspection typesupports.
-#[repr(C)]
-pub struct ServiceMembers {
-    /// `pkg__srv` or `pkg::srv`.
-    pub service_namespace: *const c_char,
-    pub service_name: *const c_char,
-    pub request_members: *const MessageMembers,
-    pub response_members: *const MessageMembers,
-    pub event_members: *const MessageMembers,
-}
-
-#[cfg(target_pointer_width = "64")]
+#[cfg(all(target_pointer_width = "64", distribution = "jazzy"))]
 const _: () = {
     use std::mem::offset_of;
     assert!(size_of::<Allocator>() == 40);
     assert!(size_of::<QosProfile>() == 88 && offset_of!(QosProfile, liveliness) == 56);
     assert!(offset_of!(QosProfile, avoid_ros_namespace_conventions) == 80);
     assert!(size_of::<InitOptions>() == 168 && offset_of!(InitOptions, enclave) == 112);
-    assert!(offset_of!(InitOptions, discovery_options) == 48);
+    assert!(offset_of!(InitOptions, discovery) == 40);
     assert!(size_of::<Context>() == 200 && offset_of!(Context, actual_domain_id) == 184);
     assert!(size_of::<Node>() == 40);
     assert!(size_of::<Publisher>() == 48 && offset_of!(Publisher, can_loan_messages) == 40);

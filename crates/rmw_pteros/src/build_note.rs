@@ -2,20 +2,14 @@
 //! without loading it (`pteros rmw check`, `pteros doctor`).
 
 /// Major and minor version of the `rmw` whose layouts `abi` has.
-macro_rules! rmw_abi {
-    () => {
-        "7.3"
-    };
-}
-
 #[cfg(test)]
-pub(crate) const RMW_ABI: &str = rmw_abi!();
+pub(crate) const RMW_ABI: &str = env!("RMW_ABI");
 
 const NOTE: &str = concat!(
     "pteros-rmw-build version=",
     env!("CARGO_PKG_VERSION"),
     " rmw=",
-    rmw_abi!(),
+    env!("RMW_ABI"),
     ";"
 );
 

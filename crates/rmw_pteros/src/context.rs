@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use pteros_runtime::config::Config;
+use pteros_runtime::config::{Config, DiscoveryRange};
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::{Core, CoreOptions, SecurityOptions};
@@ -16,6 +16,7 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
 
 use crate::abi::{Context, InitOptions, Ret};
+use crate::distribution::{self, Discovery};
 use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_end,
 };
@@ -217,11 +218,10 @@ pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
 
 /// Options of the runtime, from rcl's options and the variables of Pteros.
 unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOptions> {
-    /// `rmw_automatic_discovery_range_t`.
-    const OFF: u32 = 1;
-    const LOCALHOST: u32 = 2;
     for warning in &config.warnings {
-        tracing::warn!("{warning}");
+        if warning.variable != distribution::CURRENT_VARIABLE {
+            tracing::warn!("{warning}");
+        }
     }
     let domain_id = if options.domain_id == usize::MAX {
         config.domain_id as usize
@@ -237,21 +237,29 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
             ))
         })?;
     // SAFETY: an initialized structure.
-    let peers = unsafe { static_peers(options) };
-    let range = options.discovery_options.automatic_discovery_range;
+    let Discovery {
+        range,
+        static_peers: peers,
+    } = unsafe { options.discovery.settings(config) };
+    let peers = addresses(&peers);
     // SAFETY: `rmw_init` has checked that it is not null.
     let enclave = unsafe { CStr::from_ptr(options.enclave) };
     let root = options.security_options.security_root_path;
     // SAFETY: null or a C string.
     let root = (!root.is_null()).then(|| unsafe { path(root) });
     let security = root.map(|enclave| SecurityOptions { enclave });
-    let plan = further_transports::plan(config, domain_id, range != OFF, security.is_some())?;
+    let plan = further_transports::plan(
+        config,
+        domain_id,
+        range != DiscoveryRange::Off,
+        security.is_some(),
+    )?;
     Ok(CoreOptions {
         domain_id,
-        local_only: range == LOCALHOST && peers.is_empty(),
+        local_only: range == DiscoveryRange::Localhost && peers.is_empty(),
         rtps_reach: plan.rtps_reach,
         transports: plan.transports,
-        multicast: range != LOCALHOST && range != OFF,
+        multicast: !matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off),
         static_peers: peers,
         enclave: enclave.to_string_lossy().into_owned(),
         security,
@@ -269,18 +277,11 @@ unsafe fn path(text: *const c_char) -> PathBuf {
 }
 
 /// Addresses of the static peers. Blocks while the system resolves names.
-unsafe fn static_peers(options: &InitOptions) -> Vec<Ipv4Addr> {
-    let peers = &options.discovery_options;
+fn addresses(peers: &[String]) -> Vec<Ipv4Addr> {
     let mut addresses = Vec::new();
-    if peers.static_peers.is_null() {
-        return addresses;
-    }
-    for at in 0..peers.static_peers_count {
-        // SAFETY: so many peers, each with a NUL within its bytes.
-        let name = unsafe { CStr::from_ptr(peers.static_peers.add(at).cast()) };
-        let name = name.to_string_lossy();
+    for name in peers {
         // As in other middlewares, a name that does not resolve now is ignored.
-        let found = match (&*name, 0).to_socket_addrs() {
+        let found = match (name.as_str(), 0).to_socket_addrs() {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!("static peer {name:?} is left out: {error}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use pteros_rcl::event_status::{EventStatus, EventStatuses, StatusKind};
+use pteros_rcl::event_status::{EventStatuses, StatusKind};
 use pteros_runtime::event::EndpointEvents;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 
@@ -17,28 +17,14 @@ use crate::abi::{
     MatchedStatus, MessageLostStatus, POLICY_INVALID, Ret, ret,
 };
 use crate::context::ContextState;
+use crate::distribution::EventType;
 use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_set_callback,
 };
 use crate::listener::Callback;
 
-/// `rmw_event_type_t`.
-pub(crate) mod kind {
-    pub(crate) const LIVELINESS_CHANGED: u32 = 0;
-    pub(crate) const REQUESTED_DEADLINE_MISSED: u32 = 1;
-    pub(crate) const REQUESTED_QOS_INCOMPATIBLE: u32 = 2;
-    pub(crate) const MESSAGE_LOST: u32 = 3;
-    pub(crate) const SUBSCRIPTION_INCOMPATIBLE_TYPE: u32 = 4;
-    pub(crate) const SUBSCRIPTION_MATCHED: u32 = 5;
-    pub(crate) const LIVELINESS_LOST: u32 = 6;
-    pub(crate) const OFFERED_DEADLINE_MISSED: u32 = 7;
-    pub(crate) const OFFERED_QOS_INCOMPATIBLE: u32 = 8;
-    pub(crate) const PUBLISHER_INCOMPATIBLE_TYPE: u32 = 9;
-    pub(crate) const PUBLICATION_MATCHED: u32 = 10;
-}
-
-/// Number of kinds.
-const KINDS: usize = 11;
+/// Number of the kinds of statuses.
+const KINDS: usize = StatusKind::Matched as usize + 1;
 
 /// Statuses of one endpoint.
 pub(crate) struct EventState {
@@ -59,32 +45,8 @@ struct Statuses {
     untold: [usize; KINDS],
 }
 
-/// The kind in rmw of a status.
-fn kind_of(status: StatusKind, is_reader: bool) -> u32 {
-    let of_side = |reader, writer| if is_reader { reader } else { writer };
-    match status {
-        StatusKind::DeadlineMissed => of_side(
-            kind::REQUESTED_DEADLINE_MISSED,
-            kind::OFFERED_DEADLINE_MISSED,
-        ),
-        StatusKind::LivelinessChanged => kind::LIVELINESS_CHANGED,
-        StatusKind::LivelinessLost => kind::LIVELINESS_LOST,
-        StatusKind::IncompatibleQos => of_side(
-            kind::REQUESTED_QOS_INCOMPATIBLE,
-            kind::OFFERED_QOS_INCOMPATIBLE,
-        ),
-        StatusKind::MessageLost => kind::MESSAGE_LOST,
-        StatusKind::IncompatibleType => of_side(
-            kind::SUBSCRIPTION_INCOMPATIBLE_TYPE,
-            kind::PUBLISHER_INCOMPATIBLE_TYPE,
-        ),
-        StatusKind::Matched => of_side(kind::SUBSCRIPTION_MATCHED, kind::PUBLICATION_MATCHED),
-    }
-}
-
-/// Bit of a kind; 0 for a kind that rmw lacks.
-fn bit(kind: u32) -> u32 {
-    1u32.checked_shl(kind).unwrap_or(0)
+fn bit(kind: StatusKind) -> u32 {
+    1 << kind as u32
 }
 
 fn to_usize(count: i64) -> usize {
@@ -119,8 +81,7 @@ impl EventState {
     fn sync(&self) {
         let mut statuses = self.statuses.lock();
         while let Some(event) = self.events.take() {
-            if let Some(status) = statuses.statuses.apply(&event) {
-                let kind = kind_of(status, self.is_reader);
+            if let Some(kind) = statuses.statuses.apply(&event) {
                 if let Some(count) = statuses.untold.get_mut(kind as usize) {
                     *count += 1;
                 }
@@ -152,7 +113,7 @@ impl EventState {
     }
 
     /// Whether a kind has untaken changes. Its callback is called before.
-    pub(crate) fn is_ready(&self, kind: u32) -> bool {
+    pub(crate) fn is_ready(&self, kind: StatusKind) -> bool {
         if !self.events.is_empty() {
             self.sync();
         }
@@ -164,15 +125,14 @@ impl EventState {
     ///
     /// # Safety
     /// `info` points to the status structure of the kind.
-    unsafe fn take(&self, kind: u32, info: *mut c_void) -> Outcome {
+    unsafe fn take(&self, kind: StatusKind, info: *mut c_void) -> Outcome {
         self.sync();
         let mut statuses = self.statuses.lock();
-        let mut take = |status| statuses.statuses.take(status);
+        let status = statuses.statuses.take(kind);
         // SAFETY: as for this function.
         unsafe {
             match kind {
-                kind::LIVELINESS_CHANGED => {
-                    let status = take(StatusKind::LivelinessChanged);
+                StatusKind::LivelinessChanged => {
                     info.cast::<LivelinessChangedStatus>()
                         .write(LivelinessChangedStatus {
                             alive_count: to_i32(status.current),
@@ -181,15 +141,15 @@ impl EventState {
                             not_alive_count_change: to_i32(status.not_alive_change),
                         });
                 }
-                kind::REQUESTED_DEADLINE_MISSED | kind::OFFERED_DEADLINE_MISSED => {
-                    write_count(take(StatusKind::DeadlineMissed), info);
+                StatusKind::DeadlineMissed
+                | StatusKind::LivelinessLost
+                | StatusKind::IncompatibleType => {
+                    info.cast::<CountStatus>().write(CountStatus {
+                        total_count: to_i32(status.total),
+                        total_count_change: to_i32(status.total_change),
+                    });
                 }
-                kind::LIVELINESS_LOST => write_count(take(StatusKind::LivelinessLost), info),
-                kind::SUBSCRIPTION_INCOMPATIBLE_TYPE | kind::PUBLISHER_INCOMPATIBLE_TYPE => {
-                    write_count(take(StatusKind::IncompatibleType), info);
-                }
-                kind::REQUESTED_QOS_INCOMPATIBLE | kind::OFFERED_QOS_INCOMPATIBLE => {
-                    let status = take(StatusKind::IncompatibleQos);
+                StatusKind::IncompatibleQos => {
                     info.cast::<IncompatibleQosStatus>()
                         .write(IncompatibleQosStatus {
                             total_count: to_i32(status.total),
@@ -197,8 +157,7 @@ impl EventState {
                             last_policy_kind: status.last_policy_kind.max(POLICY_INVALID),
                         });
                 }
-                kind::SUBSCRIPTION_MATCHED | kind::PUBLICATION_MATCHED => {
-                    let status = take(StatusKind::Matched);
+                StatusKind::Matched => {
                     info.cast::<MatchedStatus>().write(MatchedStatus {
                         total_count: to_usize(status.total),
                         total_count_change: to_usize(status.total_change),
@@ -206,14 +165,12 @@ impl EventState {
                         current_count_change: to_i32(status.current_change),
                     });
                 }
-                kind::MESSAGE_LOST => {
-                    let status = take(StatusKind::MessageLost);
+                StatusKind::MessageLost => {
                     info.cast::<MessageLostStatus>().write(MessageLostStatus {
                         total_count: to_usize(status.total),
                         total_count_change: to_usize(status.total_change),
                     });
                 }
-                other => return Err(unknown(other)),
             }
         }
         if let Some(count) = statuses.untold.get_mut(kind as usize) {
@@ -225,14 +182,11 @@ impl EventState {
 
     fn set_callback(
         &self,
-        kind: u32,
+        kind: StatusKind,
         function: EventCallback,
         user_data: *const c_void,
     ) -> Outcome {
-        let callback = self
-            .callbacks
-            .get(kind as usize)
-            .ok_or_else(|| unknown(kind))?;
+        let callback = &self.callbacks[kind as usize];
         if function.is_none() {
             callback.set(None, user_data, 0);
             return Ok(());
@@ -251,17 +205,6 @@ impl EventState {
             .attach(Some(queue), || !self.events.is_empty());
         Ok(())
     }
-}
-
-/// # Safety
-/// As for `EventState::take`.
-unsafe fn write_count(status: EventStatus, info: *mut c_void) {
-    let counts = CountStatus {
-        total_count: to_i32(status.total),
-        total_count_change: to_i32(status.total_change),
-    };
-    // SAFETY: as for this function.
-    unsafe { info.cast::<CountStatus>().write(counts) };
 }
 
 impl Task for EventState {
@@ -288,15 +231,11 @@ fn unknown(kind: u32) -> Failure {
 ///
 /// # Safety
 /// The contract of rmw (lib.rs).
-pub(crate) unsafe fn init(
-    event: *mut Event,
-    state: &Arc<EventState>,
-    event_type: u32,
-    is_known: bool,
-) -> Outcome {
+pub(crate) unsafe fn init(event: *mut Event, state: &Arc<EventState>, event_type: u32) -> Outcome {
     // SAFETY: the contract of rmw (lib.rs).
     let event = unsafe { non_null_mut(event, "rmw_event") }?;
-    if !is_known {
+    let known = EventType::of_number(event_type);
+    if known.is_none_or(|event| event.of_subscription != state.is_reader) {
         return Err(unknown(event_type));
     }
     *event = Event {
@@ -307,15 +246,21 @@ pub(crate) unsafe fn init(
     Ok(())
 }
 
-unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, u32)> {
+unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, StatusKind)> {
     // SAFETY: the contract of rmw (lib.rs).
     unsafe {
         let event = non_null(event, "event")?;
         check_identifier(event.implementation_identifier, "event")?;
         let state: &EventState = non_null(event.data.cast(), "event->data")?;
         state.context.origin.check()?;
-        Ok((state, event.event_type))
+        Ok((state, kind(event)?))
     }
+}
+
+/// The status that an event is about.
+pub(crate) fn kind(event: &Event) -> Outcome<StatusKind> {
+    let known = EventType::of_number(event.event_type);
+    known.map_or(Err(unknown(event.event_type)), |event| Ok(event.status))
 }
 
 #[unsafe(no_mangle)]
@@ -351,4 +296,10 @@ pub unsafe extern "C" fn rmw_event_set_callback(
         let (state, kind) = unsafe { state(event) }?;
         state.set_callback(kind, callback, user_data)
     })
+}
+
+/// Since Kilted.
+#[unsafe(no_mangle)]
+pub extern "C" fn rmw_event_type_is_supported(event_type: u32) -> bool {
+    EventType::of_number(event_type).is_some()
 }

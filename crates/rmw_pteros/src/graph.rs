@@ -10,10 +10,12 @@ use pteros_runtime::graph::GraphNode;
 use pteros_runtime::names::validate_full;
 
 use crate::abi::{
-    self, Allocator, NamesAndTypes, Node, Ret, StringArray, TopicEndpointInfo,
-    TopicEndpointInfoArray, ret,
+    Allocator, NamesAndTypes, Node, Ret, StringArray, TopicEndpointInfo, TopicEndpointInfoArray,
+    ret,
 };
+use crate::distribution;
 use crate::error::{Failure, Outcome, non_null, non_null_mut, run, text};
+use crate::identity::gid_bytes;
 use crate::node::{self, NodeState};
 
 /// Checked arguments of a query for names and types.
@@ -412,18 +414,9 @@ fn endpoint_info(
         node_name: std::ptr::null(),
         node_namespace: std::ptr::null(),
         topic_type: std::ptr::null(),
-        topic_type_hash: endpoint.type_hash.as_ref().map_or(
-            abi::TypeHash {
-                version: 0,
-                value: [0; 32],
-            },
-            |hash| abi::TypeHash {
-                version: 1,
-                value: *hash.value(),
-            },
-        ),
+        topic_type_hash: distribution::topic_type_hash(endpoint.type_hash.as_ref()),
         endpoint_type: if endpoint.is_publisher { 1 } else { 2 },
-        endpoint_gid: endpoint.gid,
+        endpoint_gid: gid_bytes(endpoint.gid),
         qos_profile: endpoint.qos.into(),
     };
     let mut fill = || {

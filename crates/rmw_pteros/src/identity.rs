@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use crate::abi::{Gid, Ret};
+use crate::abi::{GID_BYTES, Gid, Ret};
 use crate::error::{Failure, IDENTIFIER, check_identifier, non_null, non_null_mut, run};
 
 #[unsafe(no_mangle)]
@@ -50,12 +50,21 @@ pub unsafe extern "C" fn rmw_compare_gids_equal(
 }
 
 impl Gid {
-    pub(crate) fn new(data: [u8; 16]) -> Self {
+    pub(crate) fn new(guid: [u8; 16]) -> Self {
         Self {
             implementation_identifier: IDENTIFIER.as_ptr(),
-            data,
+            data: gid_bytes(guid),
         }
     }
+}
+
+/// The bytes of a gid: the GUID, and zeros where the distribution has more of them.
+pub(crate) fn gid_bytes(guid: [u8; 16]) -> [u8; GID_BYTES] {
+    let mut bytes = [0; GID_BYTES];
+    for (to, from) in bytes.iter_mut().zip(guid) {
+        *to = from;
+    }
+    bytes
 }
 
 impl From<pteros_runtime::error::EndpointError> for Failure {

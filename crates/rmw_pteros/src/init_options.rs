@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::abi::{Allocator, DiscoveryOptions, InitOptions, PEER_BYTES, Ret, SecurityOptions};
+use crate::abi::{Allocator, DiscoveryFields, InitOptions, Ret, SecurityOptions};
 use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run};
 
 #[unsafe(no_mangle)]
@@ -75,13 +75,7 @@ impl InitOptions {
             enforce_security: 0,
             security_root_path: std::ptr::null_mut(),
         },
-        localhost_only: 0,
-        discovery_options: DiscoveryOptions {
-            automatic_discovery_range: 0,
-            static_peers: std::ptr::null_mut(),
-            static_peers_count: 0,
-            allocator: Allocator::ZERO,
-        },
+        discovery: DiscoveryFields::ZERO,
         enclave: std::ptr::null_mut(),
         allocator: Allocator::ZERO,
         implementation: std::ptr::null_mut(),
@@ -99,13 +93,10 @@ pub(crate) unsafe fn copy(from: &InitOptions) -> Outcome<InitOptions> {
         implementation_identifier: from.implementation_identifier,
         instance_id: from.instance_id,
         domain_id: from.domain_id,
-        localhost_only: from.localhost_only,
         allocator,
         ..InitOptions::ZERO
     };
     to.security_options.enforce_security = from.security_options.enforce_security;
-    to.discovery_options.automatic_discovery_range =
-        from.discovery_options.automatic_discovery_range;
     // SAFETY: strings and peers of the original.
     let filled = unsafe { copy_memory(from, &mut to) };
     if let Err(failure) = filled {
@@ -127,15 +118,8 @@ unsafe fn copy_memory(from: &InitOptions, to: &mut InitOptions) -> Outcome {
     };
     to.enclave = copied(from.enclave)?;
     to.security_options.security_root_path = copied(from.security_options.security_root_path)?;
-    let peers = &from.discovery_options;
-    if peers.static_peers_count > 0 && !peers.static_peers.is_null() {
-        let memory: *mut [c_char; PEER_BYTES] = allocator.array(peers.static_peers_count)?;
-        // SAFETY: both have so many peers.
-        unsafe { memory.copy_from_nonoverlapping(peers.static_peers, peers.static_peers_count) };
-        to.discovery_options.static_peers = memory;
-        to.discovery_options.static_peers_count = peers.static_peers_count;
-        to.discovery_options.allocator = allocator;
-    }
+    // SAFETY: as for this function.
+    to.discovery = unsafe { from.discovery.copy(&allocator) }?;
     Ok(())
 }
 
@@ -145,17 +129,11 @@ unsafe fn copy_memory(from: &InitOptions, to: &mut InitOptions) -> Outcome {
 /// They are initialized.
 pub(crate) unsafe fn finalize(options: &mut InitOptions) {
     let allocator = options.allocator;
-    let peers = options.discovery_options;
-    let owner = if peers.allocator.is_valid() {
-        peers.allocator
-    } else {
-        allocator
-    };
-    // SAFETY: strings of the allocator; peers of theirs.
+    // SAFETY: as for this function; strings of the allocator.
     unsafe {
         allocator.free(options.enclave);
         allocator.free(options.security_options.security_root_path);
-        owner.free(peers.static_peers);
+        options.discovery.free(&allocator);
     }
     *options = InitOptions::ZERO;
 }

@@ -5,7 +5,8 @@
 //! converts a failure or a panic to an error state and a return code. The thread that
 //! calls `rmw_wait` polls the sockets and runs the protocol itself (`wait`).
 //!
-//! `abi` has the C structures, `typesupport` the serialization, and each further
+//! `abi` has the C structures, `distribution` what of them differs between distributions of
+//! ROS 2, `typesupport` the serialization, and each further
 //! module one kind of entity. No exported function calls another one: the loader
 //! could resolve it to rmw_implementation's function of that name.
 //!
@@ -33,6 +34,7 @@ mod client;
 mod content_filter;
 mod context;
 pub mod counts;
+pub mod distribution;
 mod error;
 mod event;
 mod fork;

@@ -423,12 +423,10 @@ pub unsafe extern "C" fn rmw_publisher_event_init(
     event_type: u32,
 ) -> Ret {
     run("rmw_publisher_event_init", || {
-        let is_known =
-            (event::kind::LIVELINESS_LOST..=event::kind::PUBLICATION_MATCHED).contains(&event_type);
         // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(rmw_event, "rmw_event")?;
-            event::init(rmw_event, &state(publisher)?.events, event_type, is_known)
+            event::init(rmw_event, &state(publisher)?.events, event_type)
         }
     })
 }

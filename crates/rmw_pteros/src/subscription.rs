@@ -531,16 +531,10 @@ pub unsafe extern "C" fn rmw_subscription_event_init(
     event_type: u32,
 ) -> Ret {
     run("rmw_subscription_event_init", || {
-        let is_known = event_type <= event::kind::SUBSCRIPTION_MATCHED;
         // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(rmw_event, "rmw_event")?;
-            event::init(
-                rmw_event,
-                &state(subscription)?.events,
-                event_type,
-                is_known,
-            )
+            event::init(rmw_event, &state(subscription)?.events, event_type)
         }
     })
 }

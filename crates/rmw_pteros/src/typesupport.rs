@@ -10,10 +10,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pteros_msg::hash::TypeHash;
 
-use crate::abi;
 use crate::error::{Failure, Outcome};
-use crate::host;
+use crate::{abi, distribution, host};
 
+use pteros_typesupport::introspection::MessageMembers;
 use pteros_typesupport::{IntrospectedType, Language, PlainLayout, Program, dds_name};
 
 const INTROSPECTION: [(&CStr, Language); 2] = [
@@ -53,13 +53,11 @@ pub(crate) unsafe fn message_type(handle: *const abi::MessageTypeSupport) -> Out
     // SAFETY: as for this function.
     let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
     let (found, language) = introspection_of(outer, dispatch_message)?;
-    let hash = match outer.get_type_hash_func {
-        // SAFETY: a function of the handle.
-        Some(hash) => unsafe { type_hash(hash(handle)) },
-        None => None,
-    };
     // SAFETY: the data of an introspection typesupport are MessageMembers.
-    unsafe { described(found.data.cast(), language, hash) }
+    unsafe {
+        let hash = distribution::message_hash(handle);
+        described(found.data.cast(), language, hash)
+    }
 }
 
 /// The program of a message type, cached by the handle, because `rmw_serialize` and
@@ -71,9 +69,8 @@ pub(crate) unsafe fn program(handle: *const abi::MessageTypeSupport) -> Outcome<
     static KNOWN: Mutex<Option<HashMap<HandleContent, KnownProgram>>> = Mutex::new(None);
     // SAFETY: as for this function.
     let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
-    // SAFETY: a function of the handle.
-    let hash = (outer.get_type_hash_func).and_then(|hash| unsafe { type_hash(hash(handle)) });
-    let Some(hash) = hash else {
+    // SAFETY: as for this function.
+    let Some(hash) = (unsafe { distribution::message_hash(handle) }) else {
         // SAFETY: as for this function.
         return Ok(unsafe { message_type(handle) }?.program);
     };
@@ -127,45 +124,18 @@ pub(crate) unsafe fn service_type(handle: *const abi::ServiceTypeSupport) -> Out
     // SAFETY: as for this function.
     let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
     let (found, language) = introspection_of(outer, dispatch_service)?;
-    let hash = match outer.get_type_hash_func {
-        // SAFETY: a function of the handle.
-        Some(hash) => unsafe { type_hash(hash(handle)) },
-        None => None,
-    };
     // SAFETY: the data of an introspection typesupport are ServiceMembers.
     let members: &abi::ServiceMembers =
         unsafe { crate::error::non_null(found.data.cast(), "members") }?;
-    // SAFETY: as above, and the handles of request and response are rosidl's.
+    // SAFETY: as above.
     unsafe {
+        let hashes = distribution::service_hashes(handle);
         Ok(ServiceType {
-            request: described(
-                members.request_members,
-                language,
-                part_hash(outer.request_typesupport),
-            )?,
-            response: described(
-                members.response_members,
-                language,
-                part_hash(outer.response_typesupport),
-            )?,
-            hash,
+            request: described(members.request_members, language, hashes.request)?,
+            response: described(members.response_members, language, hashes.response)?,
+            hash: hashes.service,
         })
     }
-}
-
-/// # Safety
-/// As for [`message_type`].
-unsafe fn part_hash(handle: *const abi::MessageTypeSupport) -> Option<TypeHash> {
-    // SAFETY: as for this function.
-    unsafe { type_hash((handle.as_ref()?.get_type_hash_func?)(handle)) }
-}
-
-/// # Safety
-/// `hash` is null or points to a hash.
-unsafe fn type_hash(hash: *const abi::TypeHash) -> Option<TypeHash> {
-    // SAFETY: as for this function.
-    let hash = unsafe { hash.as_ref() }?;
-    (hash.version == 1).then_some(TypeHash::rihs01(hash.value))
 }
 
 /// Requests the introspection typesupport of a handle, C first.
@@ -216,7 +186,8 @@ unsafe fn described(
     hash: Option<TypeHash>,
 ) -> Outcome<MessageType> {
     // SAFETY: as for this function.
-    let members = unsafe { crate::error::non_null(members, "members") }?;
+    let members = unsafe { distribution::members(members) };
+    let members = members.ok_or_else(|| Failure::argument("the type support has no members"))?;
     let Compiled { program, plain } = compiled(members, language)?;
     Ok(MessageType {
         plain,
@@ -237,7 +208,7 @@ struct Compiled {
 }
 
 /// One program per type and language; types are never unloaded.
-fn compiled(members: &abi::MessageMembers, language: Language) -> Outcome<Compiled> {
+fn compiled(members: &MessageMembers, language: Language) -> Outcome<Compiled> {
     static TYPES: Mutex<Option<HashMap<usize, Compiled>>> = Mutex::new(None);
     let key = std::ptr::from_ref(members).addr();
     let known = TYPES.lock().as_ref().and_then(|all| all.get(&key).cloned());

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use pteros_rcl::event_status::StatusKind;
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::context::{self, ContextState};
 use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run, run_end,
 };
-use crate::event::EventState;
+use crate::event::{self, EventState};
 use crate::guard_condition::GuardState;
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
@@ -314,13 +315,13 @@ fn keep<T>(entry: &mut *mut T, is_ready: impl FnOnce(*mut T) -> bool, any: &mut 
     }
 }
 
-unsafe fn event_state<'e>(event: *const Event) -> Outcome<(&'e EventState, u32)> {
+unsafe fn event_state<'e>(event: *const Event) -> Outcome<(&'e EventState, StatusKind)> {
     // SAFETY: as for `WaitSetState::wait`.
     unsafe {
         let event = non_null(event, "entry of events")?;
         Ok((
             non_null(event.data.cast(), "event->data")?,
-            event.event_type,
+            event::kind(event)?,
         ))
     }
 }

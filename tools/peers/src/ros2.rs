@@ -85,6 +85,24 @@ impl Installation {
         &self.prefix
     }
 
+    /// Major and minor version of its package `rmw`, which decide about the ABI of
+    /// middlewares.
+    ///
+    /// # Errors
+    /// The prefix has no package `rmw`.
+    pub fn rmw_abi(&self) -> Result<String> {
+        let manifests = ["share/rmw/package.xml", "rmw/share/rmw/package.xml"];
+        let mut manifests = manifests.iter().map(|path| self.prefix.join(path));
+        let text = manifests.find_map(|path| fs::read_to_string(path).ok());
+        let version = text.as_deref().and_then(|text| {
+            let rest = text.split_once("<version>")?.1;
+            rest.split_once('<')?.0.rsplit_once('.')
+        });
+        let (abi, _) =
+            version.with_context(|| format!("{}: no package rmw", self.prefix.display()))?;
+        Ok(abi.trim().to_owned())
+    }
+
     /// The file to source; `None` if that was done.
     pub fn setup(&self) -> Option<PathBuf> {
         (!self.is_sourced).then(|| self.prefix.join("setup.bash"))

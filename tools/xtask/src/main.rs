@@ -28,6 +28,7 @@ mod nightly;
 mod peers;
 mod peers_check;
 mod picture;
+mod plug_ins;
 mod progress;
 mod prose;
 mod ros2;

@@ -264,7 +264,11 @@ impl Built {
     ) -> Result<Vec<Job<'a>>> {
         let here = surroundings(None);
         let all = Selection {
-            surroundings: Surroundings { peers, ..here },
+            surroundings: Surroundings {
+                peers,
+                humble,
+                ..here
+            },
             ..Selection::default()
         };
         let ignored = |package, name, part| Selection {

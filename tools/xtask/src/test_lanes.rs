@@ -43,6 +43,16 @@ const ALONE: &[(&str, &str, &str)] = &[
         "counts system calls, of which a busy machine has more",
     ),
     (
+        "pteros-rmw-humble",
+        "message_cost",
+        "counts system calls, of which a busy machine has more",
+    ),
+    (
+        "pteros-rmw-kilted",
+        "message_cost",
+        "counts system calls, of which a busy machine has more",
+    ),
+    (
         "pteros-lab",
         "topology",
         "loses messages where it gets no processor for a while",

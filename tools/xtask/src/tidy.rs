@@ -76,6 +76,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/net/src/sys.rs",
     "crates/pteros/examples/",
     "crates/python/tests/",
+    "crates/rmw_pteros/build.rs",
     "crates/rmw_pteros/src/header_check.rs",
     "crates/shm/examples/",
     "crates/shm/src/memory.rs",

@@ -3,7 +3,7 @@
 use super::overlay::Overlay;
 use super::talker;
 use crate::cli_context::CliContext;
-use crate::plug_in::{NAME, PlugIn, VERSION};
+use crate::plug_in::{DEFAULT_DISTRIBUTION, DISTRIBUTIONS, NAME, PlugIn, VERSION};
 use crate::ros2_installation::{Ros2Installation, usable_prefix};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
@@ -20,9 +20,13 @@ pub struct Install {
     /// [default: pteros/rmw in XDG_DATA_HOME, else ~/.local/share/pteros/rmw]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
-    /// The file librmw_pteros_cpp.so
+    /// The distribution of ROS 2 that the plug-in is for
+    /// [default: that of the ROS 2 that is found, else jazzy]
+    #[arg(long, value_name = "NAME", value_parser = DISTRIBUTIONS)]
+    distro: Option<String>,
+    /// The file of the plug-in
     /// [default: beside this command, or in ../lib/pteros]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "distro")]
     library: Option<PathBuf>,
     /// Write the files only: start no talker
     #[arg(long)]
@@ -36,12 +40,12 @@ impl Install {
             Some(prefix) => usable_prefix(prefix)?,
             None => default_prefix()?,
         };
+        let ros2 = Ros2Installation::find()?;
         let library = match &self.library {
             Some(file) => file.clone(),
-            None => PlugIn::beside_command()?,
+            None => PlugIn::beside_command(self.distribution(ros2.as_ref())?)?,
         };
         let plug_in = PlugIn::read(&library)?;
-        let ros2 = Ros2Installation::find()?;
         if let Some(ros2) = &ros2 {
             plug_in.check_abi(ros2)?;
         }
@@ -53,6 +57,21 @@ impl Install {
             self.check(&overlay, ros2.as_ref())?
         };
         self.print(cli, &overlay, &plug_in, ros2.as_ref(), &checked)
+    }
+
+    /// The distribution that the user or the installation names.
+    fn distribution<'a>(&'a self, ros2: Option<&'a Ros2Installation>) -> Result<&'a str> {
+        match (&self.distro, ros2) {
+            (Some(name), _) => Ok(name),
+            (None, None) => Ok(DEFAULT_DISTRIBUTION),
+            (None, Some(ros2)) => ros2.distribution().ok_or_else(|| {
+                anyhow!(
+                    "Pteros has no plug-in for {}; it has them for {}",
+                    ros2.title(),
+                    DISTRIBUTIONS.join(", ")
+                )
+            }),
+        }
     }
 
     /// Starts a talker on the overlay, or says why none can be started.

@@ -278,6 +278,76 @@ fn the_plug_in_of_a_package_is_found_from_the_command() {
 }
 
 #[test]
+fn the_plug_in_of_a_distribution_is_the_one_of_the_installation_or_the_named_one() {
+    let folder = Folder::new("distributions");
+    let command = folder.join("bin/pteros");
+    install_program(env!("CARGO_BIN_EXE_pteros"), &command);
+    for (name, rmw) in [("", "7.3"), ("_humble", "6.1"), ("_kilted", "7.8")] {
+        let note = format!("\0pteros-rmw-build version={VERSION} rmw={rmw};\0");
+        let bytes = [elf_header(), note.into_bytes()].concat();
+        folder.write(&format!("lib/pteros/librmw_pteros_cpp{name}.so"), &bytes);
+    }
+    let prefix = folder.join("p");
+    let install = |rmw: Option<&str>, distro: &[&str]| {
+        let ros2 = rmw.map(|version| ros2(&folder, version));
+        let mut install = Command::new(&command);
+        install
+            .args(["rmw", "install", "--no-check", "--prefix", text(&prefix)])
+            .args(distro)
+            .env_remove("AMENT_PREFIX_PATH")
+            .env("PTEROS_ROS2", ros2.unwrap_or_default());
+        finish(install)
+    };
+    for (rmw, distro, expected) in [
+        (None, [].as_slice(), "for ROS 2 jazzy into"),
+        (None, &["--distro", "humble"], "for ROS 2 humble into"),
+        (Some("6.1.2"), &[], "for ROS 2 humble into"),
+        (Some("7.8.2"), &[], "for ROS 2 kilted into"),
+        (
+            Some("7.8.2"),
+            &["--distro", "kilted"],
+            "for ROS 2 kilted into",
+        ),
+    ] {
+        assert_contains(&install(rmw, distro).ok(), expected);
+        let installed = prefix.join("lib/librmw_pteros_cpp.so");
+        assert!(
+            installed.is_file(),
+            "under the name that rmw_implementation looks for"
+        );
+    }
+    for (rmw, distro, expected) in [
+        (
+            Some("7.1.0"),
+            [].as_slice(),
+            "no plug-in for ROS 2 iron; it has them for humble",
+        ),
+        (
+            Some("9.9.0"),
+            &[],
+            "no plug-in for ROS 2 of an unknown distribution",
+        ),
+        (
+            Some("6.1.2"),
+            &["--distro", "jazzy"],
+            "pteros rmw install --distro humble",
+        ),
+        (
+            None,
+            &["--distro", "foxy"],
+            "possible values: humble, jazzy, kilted",
+        ),
+    ] {
+        let said = install(rmw, distro);
+        assert_ne!(said.code, Some(0));
+        assert_contains(&said.err, expected);
+    }
+    std::fs::remove_file(folder.join("lib/pteros/librmw_pteros_cpp_humble.so")).unwrap();
+    let said = install(None, &["--distro", "humble"]).failed(1);
+    assert_contains(&said, "cargo build --release -p pteros-rmw-humble");
+}
+
+#[test]
 fn an_installation_without_a_talker_is_named() {
     let folder = Folder::new("talker");
     let (library, ros2) = (plug_in(&folder, "7.3"), ros2(&folder, "7.3.2"));
@@ -336,7 +406,7 @@ fn check_and_doctor_report_a_plug_in_that_is_missing_or_does_not_fit() {
         has("ROS 2 jazzy in");
         has("rclcpp and rclpy programs run on Pteros");
         has("was built for ROS 2 humble (rmw 6.1)");
-        has("use a ROS 2 humble");
+        has("pteros rmw install --distro jazzy");
     }
     // Programs of another middleware do not use it.
     let mut command = command(&["doctor", "--json"], Some(&ros2));

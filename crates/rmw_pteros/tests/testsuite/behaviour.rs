@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::null_mut;
 
+use pteros_rcl::event_status::StatusKind;
 use pteros_test_support::behaviour::{
     LeftOut, NodeDriver, RowFilter, RowQos, check_list, play_nodes,
 };
@@ -15,6 +16,7 @@ use rmw_pteros_cpp::abi::{
     PublisherOptions, QosProfile, RequestId, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport,
     StringArray, Subscription, SubscriptionOptions, Time, TopicEndpointInfoArray, WaitArray, ret,
 };
+use rmw_pteros_cpp::distribution::event_number;
 
 use crate::harness::*;
 
@@ -134,13 +136,11 @@ const POLICIES: [(u32, &str); 4] = [
 ];
 
 /// The kinds of events that rows ask for: of publishers, and of subscriptions.
-fn event_kind(name: &str, of_publisher: bool) -> Option<u32> {
+fn event_kind(name: &str, of_publisher: bool) -> Option<StatusKind> {
     match (name, of_publisher) {
-        ("matched", true) => Some(10),
-        ("matched", false) => Some(5),
-        ("incompatible", true) => Some(8),
-        ("incompatible", false) => Some(2),
-        ("liveliness", false) => Some(0),
+        ("matched", _) => Some(StatusKind::Matched),
+        ("incompatible", _) => Some(StatusKind::IncompatibleQos),
+        ("liveliness", false) => Some(StatusKind::LivelinessChanged),
         _ => None,
     }
 }
@@ -230,6 +230,7 @@ impl Rows {
                     self.party().init_event(&mut event, publisher, kind);
                 }
                 Handle::Subscription(subscription) => {
+                    let kind = event_number(kind, true)?;
                     // SAFETY: a subscription and an event.
                     let code =
                         unsafe { rmw_subscription_event_init(&mut *event, subscription, kind) };

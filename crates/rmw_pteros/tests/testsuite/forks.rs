@@ -7,6 +7,7 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{from_ref, null, null_mut};
 
+use pteros_rcl::event_status::StatusKind;
 use rmw_pteros_cpp::abi::{
     Event, EventCallback, MatchedStatus, Publisher, Ret, Subscription, Time, ret,
 };
@@ -109,8 +110,6 @@ fn a_forked_child_neither_uses_nor_ends_what_is_its_parents() {
 #[test]
 #[ignore = "run by the test above, alone in its process"]
 fn a_child_uses_and_ends_everything() {
-    /// `RMW_EVENT_PUBLICATION_MATCHED`.
-    const PUBLICATION_MATCHED: u32 = 10;
     let domain = given_domain();
     let (mut here, there) = (Party::new(domain), Party::new(domain));
     let (ty, service_ty) = (
@@ -124,8 +123,8 @@ fn a_child_uses_and_ends_everything() {
     );
     let (client, service) = (here.client(service_ty), here.service(service_ty));
     let observer = there.publisher(ty);
-    let status = there.event(observer, PUBLICATION_MATCHED);
-    let mut event = here.event(publisher, PUBLICATION_MATCHED);
+    let status = there.event(observer, StatusKind::Matched);
+    let mut event = here.event(publisher, StatusKind::Matched);
     // The context has a thread for callbacks.
     // SAFETY: an event, and a callback that uses no data.
     let code = unsafe { rmw_event_set_callback(&mut event, Some(ignore), null()) };

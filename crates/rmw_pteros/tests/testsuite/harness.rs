@@ -7,13 +7,16 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use pteros_rcl::event_status::StatusKind;
 use rmw_pteros_cpp::abi::{
-    Allocator, ContentFilterOptions, Context, Event, EventCallback, GuardCondition, InitOptions,
-    MessageInfo, MessageMember, MessageMembers, MessageTypeSupport, NamesAndTypes,
-    NetworkFlowEndpoints, Node, Publisher, PublisherOptions, QosProfile, RequestId, Ret,
-    SerializedMessage, ServiceHandle, ServiceInfo, ServiceMembers, ServiceTypeSupport, StringArray,
-    Subscription, SubscriptionOptions, Time, TopicEndpointInfoArray, WaitArray, WaitSet, ret,
+    Allocator, ContentFilterOptions, Context, DiscoveryFields, Event, EventCallback,
+    GuardCondition, InitOptions, MessageInfo, MessageMember, MessageMembers, MessageTypeSupport,
+    NamesAndTypes, NetworkFlowEndpoints, Node, Publisher, PublisherOptions, QosProfile, RequestId,
+    Ret, SerializedMessage, ServiceHandle, ServiceInfo, ServiceMembers, ServiceTypeSupport,
+    StringArray, Subscription, SubscriptionOptions, Time, TopicEndpointInfoArray, WaitArray,
+    WaitSet, ret,
 };
+use rmw_pteros_cpp::distribution::event_number;
 
 // Of the C library.
 unsafe extern "C" {
@@ -410,14 +413,12 @@ pub fn service_type_support(part: &'static MessageTypeSupport) -> &'static Servi
         service_name: c"Echo".as_ptr(),
         request_members: part.data.cast(),
         response_members: part.data.cast(),
-        event_members: null(),
+        ..zeroed()
     }));
     Box::leak(Box::new(ServiceTypeSupport {
         typesupport_identifier: INTROSPECTION_C.as_ptr(),
         data: std::ptr::from_ref(described).cast(),
         func: Some(service_itself),
-        request_typesupport: part,
-        response_typesupport: part,
         ..zeroed()
     }))
 }
@@ -446,6 +447,21 @@ pub fn qos() -> QosProfile {
     }
 }
 
+/// Options that keep a context on this host.
+fn localhost() -> DiscoveryFields {
+    /// `RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST`.
+    #[cfg(not(distribution = "humble"))]
+    const LOCALHOST: u32 = 2;
+    let mut fields: DiscoveryFields = zeroed();
+    #[cfg(distribution = "humble")]
+    (fields.localhost_only = 1);
+    #[cfg(distribution = "jazzy")]
+    (fields.discovery_options.automatic_discovery_range = LOCALHOST);
+    #[cfg(distribution = "kilted")]
+    (fields.automatic_discovery_range = LOCALHOST);
+    fields
+}
+
 /// A context with one node and a wait set.
 pub struct Party {
     context: Box<Context>,
@@ -466,14 +482,12 @@ impl Party {
 
     /// With a node of that name.
     pub fn with_node(domain: usize, name: &CStr) -> Self {
-        /// `RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST`.
-        const LOCALHOST: u32 = 2;
         // SAFETY: the order of calls is that of rcl.
         unsafe {
             let mut options: InitOptions = zeroed();
             assert_eq!(rmw_init_options_init(&mut options, allocator()), ret::OK);
             options.domain_id = domain;
-            options.discovery_options.automatic_discovery_range = LOCALHOST;
+            options.discovery = localhost();
             options.enclave = calloc(2, 1).cast();
             options.enclave.cast::<u8>().write(b'/');
             let mut context: Box<Context> = Box::new(zeroed());
@@ -595,14 +609,15 @@ impl Party {
     }
 
     /// An event of a publisher.
-    pub fn event(&self, publisher: *mut Publisher, kind: u32) -> Event {
+    pub fn event(&self, publisher: *mut Publisher, kind: StatusKind) -> Event {
         let mut event: Event = zeroed();
         self.init_event(&mut event, publisher, kind);
         event
     }
 
     /// Initializes an event of a publisher, also for the second time.
-    pub fn init_event(&self, event: &mut Event, publisher: *mut Publisher, kind: u32) {
+    pub fn init_event(&self, event: &mut Event, publisher: *mut Publisher, kind: StatusKind) {
+        let kind = event_number(kind, false).unwrap();
         // SAFETY: a publisher and an event.
         let code = unsafe { rmw_publisher_event_init(event, publisher, kind) };
         assert_eq!(code, ret::OK);

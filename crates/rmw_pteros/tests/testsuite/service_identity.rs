@@ -20,7 +20,7 @@ fn gid(client: *const ServiceHandle) -> [u8; 16] {
     let mut gid: Gid = zeroed();
     // SAFETY: a client.
     assert_eq!(unsafe { rmw_get_gid_for_client(client, &mut gid) }, ret::OK);
-    gid.data
+    *gid.data.first_chunk().unwrap()
 }
 
 fn is_available(party: &Party, client: *const ServiceHandle) -> bool {

@@ -5,6 +5,7 @@ use std::ptr::{null, null_mut};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
+use pteros_rcl::event_status::StatusKind;
 use rmw_pteros_cpp::abi::{
     GuardCondition, MatchedStatus, Ret, Subscription, Time, WaitArray, WaitSet, ret,
 };
@@ -63,10 +64,11 @@ fn no_message_is_missed_that_comes_while_a_wait_begins_or_ends() {
     party.destroy_subscription(subscription);
 }
 
+/// Of a match, which Humble has no event for.
+#[cfg(not(distribution = "humble"))]
 #[test]
 fn an_event_is_ready_from_when_it_happens_until_it_is_taken() {
-    /// `RMW_EVENT_OFFERED_DEADLINE_MISSED` and `RMW_EVENT_PUBLICATION_MATCHED`.
-    const KINDS: [u32; 2] = [7, 10];
+    const KINDS: [StatusKind; 2] = [StatusKind::DeadlineMissed, StatusKind::Matched];
     let mut party = Party::new(unused_domain());
     let ty = Text::type_support();
     let publisher = party.publisher(ty);

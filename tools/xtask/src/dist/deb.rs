@@ -8,8 +8,9 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::machine::Machine;
+use crate::plug_ins;
 
-use super::{Glibc, PLUG_IN, VARIANTS, VERSION, Variant, check_tree, run_tool, tar};
+use super::{Glibc, PLUG_IN_FOLDER, VARIANTS, VERSION, Variant, check_tree, run_tool, tar};
 
 /// Writes the package of `tree`, whose content goes below `/usr`.
 pub(super) fn write(
@@ -30,8 +31,7 @@ pub(super) fn write(
             .arg(data.join("usr")),
     )?;
     let program = fs::metadata(tree.join("bin/pteros"))?.len();
-    let plug_in = fs::metadata(tree.join("lib/pteros").join(PLUG_IN))?.len();
-    let bytes = program + plug_in;
+    let bytes = program + plug_ins::bytes_in(&tree.join(PLUG_IN_FOLDER))?;
     fs::write(
         control.join("control"),
         control_file(variant, machine, needs, bytes.div_ceil(1024)),
@@ -86,7 +86,7 @@ fn control_file(variant: Variant, machine: &Machine, needs: Glibc, kibibytes: u6
          Description: command line for ROS 2 graphs\n \
          Shows, publishes and measures topics, calls services and actions, runs launch\n \
          files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n \
-         `pteros rmw install` installs a middleware plug-in for ROS 2 Jazzy.\n{zenoh}",
+         `pteros rmw install` installs a middleware plug-in for ROS 2\n Humble, Jazzy or Kilted.\n{zenoh}",
         machine.debian, needs.0, needs.1
     )
 }

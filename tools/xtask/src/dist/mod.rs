@@ -4,8 +4,8 @@
 //! Builds `pteros` with profile `dist` for Linux on this machine's processor, without and
 //! with Zenoh. Of each variant it writes an archive and a Debian package to
 //! `dist-packages` in the build folder, and their SHA-256 checksums. All hold the stripped program, the middleware
-//! plug-in that `pteros rmw install` copies, man pages and shell completions. Program and
-//! plug-in are linked by zig against glibc 2.28 (Debian 10, RHEL 8), or with
+//! plug-ins that `pteros rmw install` copies, man pages and shell completions. Program and
+//! plug-ins are linked by zig against glibc 2.28 (Debian 10, RHEL 8), or with
 //! `--host-glibc` against this machine's. Each package is unpacked and its program run
 //! before the task ends.
 
@@ -21,11 +21,12 @@ use anyhow::{Context, Result, ensure};
 use crate::checkout::root;
 use crate::machine::Machine;
 use crate::peers::target_folder;
+use crate::plug_ins::{INSTALLED, PLUG_INS};
 use crate::zig_build::{self, GLIBC_MIN, Glibc};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The middleware plug-in, which the command finds in `../lib/pteros`.
-const PLUG_IN: &str = "librmw_pteros_cpp.so";
+/// The middleware plug-ins, where the command finds them.
+const PLUG_IN_FOLDER: &str = "lib/pteros";
 
 /// A variant of the packages.
 #[derive(Clone, Copy)]
@@ -80,8 +81,10 @@ pub fn run(arguments: &Arguments) -> Result<String> {
         let features = ["--package", "pteros-cli", "--features", variant.features];
         build(&root, on_host, &features)?;
         let zenoh = if variant.has_zenoh { "zenoh" } else { "" };
-        let plug_in = ["--package", "pteros-rmw", "--features", zenoh];
-        build(&root, on_host, &plug_in)?;
+        for plug_in in PLUG_INS {
+            let plug_in = ["--package", plug_in.package, "--features", zenoh];
+            build(&root, on_host, &plug_in)?;
+        }
         let (files, line) = pack(&root, &folder, variant, on_host)?;
         names.extend(files);
         report += &line;
@@ -101,10 +104,13 @@ fn pack(
 ) -> Result<([String; 2], String)> {
     let package = variant.package;
     let built = Built::find()?;
-    let needs = needed_glibc(&built.program)?.max(needed_glibc(&built.plug_in)?);
+    let mut needs = needed_glibc(&built.program)?;
+    for plug_in in &built.plug_ins {
+        needs = needs.max(needed_glibc(plug_in)?);
+    }
     ensure!(
         on_host || needs <= GLIBC_MIN,
-        "{package}: the program or the plug-in needs glibc {}.{}, more than {}.{}",
+        "{package}: the program or a plug-in needs glibc {}.{}, more than {}.{}",
         needs.0,
         needs.1,
         GLIBC_MIN.0,
@@ -139,7 +145,7 @@ fn checkout() -> Result<PathBuf> {
 /// The stripped files of a build.
 struct Built {
     program: PathBuf,
-    plug_in: PathBuf,
+    plug_ins: Vec<PathBuf>,
 }
 
 impl Built {
@@ -147,7 +153,7 @@ impl Built {
         let folder = target_folder()?.join(Machine::own()?.triple).join("dist");
         Ok(Self {
             program: folder.join("pteros"),
-            plug_in: folder.join(PLUG_IN),
+            plug_ins: PLUG_INS.map(|plug_in| folder.join(plug_in.library)).into(),
         })
     }
 }
@@ -199,8 +205,12 @@ fn stage(root: &Path, built: &Built, tree: &Path) -> Result<()> {
         Ok(path)
     };
     fs::copy(program, place("bin/pteros")?).context("copy the program")?;
-    let plug_in = place(&format!("lib/pteros/{PLUG_IN}"))?;
-    fs::copy(&built.plug_in, plug_in).context("copy the plug-in")?;
+    for plug_in in &built.plug_ins {
+        let name = plug_in.file_name().unwrap_or_default();
+        let copy = place(PLUG_IN_FOLDER)?.join(name);
+        fs::create_dir_all(copy.parent().unwrap_or(tree))?;
+        fs::copy(plug_in, copy).context("copy a plug-in")?;
+    }
     for (shell, path) in [
         ("bash", "share/bash-completion/completions/pteros"),
         ("zsh", "share/zsh/vendor-completions/_pteros"),
@@ -265,18 +275,29 @@ fn check_tree(tree: &Path, variant: Variant) -> Result<()> {
     );
     run_tool(Command::new(&program).args(["demo", "--seconds", "2"]))?;
     check_zenoh(&program, variant)?;
-    let overlay = tree.join("overlay");
-    run_tool(
-        Command::new(&program)
-            .args(["rmw", "install", "--no-check", "--prefix"])
-            .arg(&overlay)
-            .env_remove("PTEROS_ROS2"),
-    )?;
-    ensure!(
-        overlay.join("lib").join(PLUG_IN).is_file(),
-        "the packed program installs no {PLUG_IN}"
-    );
-    fs::remove_dir_all(&overlay)?;
+    for plug_in in PLUG_INS {
+        let (overlay, distribution) = (tree.join("overlay"), plug_in.distribution);
+        let said = run_tool(
+            Command::new(&program)
+                .args([
+                    "rmw",
+                    "install",
+                    "--no-check",
+                    "--distro",
+                    distribution,
+                    "--prefix",
+                ])
+                .arg(&overlay)
+                .env_remove("PTEROS_ROS2")
+                .env_remove("AMENT_PREFIX_PATH"),
+        )?;
+        ensure!(
+            overlay.join("lib").join(INSTALLED).is_file()
+                && said.contains(&format!("for ROS 2 {distribution}")),
+            "the packed program installs no {INSTALLED} for {distribution}: {said}"
+        );
+        fs::remove_dir_all(&overlay)?;
+    }
     for part in [
         "share/man/man1/pteros.1.gz",
         "share/man/man1/pteros-topic-echo.1.gz",

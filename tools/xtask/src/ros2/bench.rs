@@ -12,10 +12,10 @@ use super::exceptions::{Exceptions, PLUG_IN_FILE};
 use crate::checkout::root;
 use crate::namespace;
 use crate::peers::target_folder;
+use crate::plug_ins::{INSTALLED, PLUG_INS};
 
 /// The middleware under test, which alone has exceptions.
 pub const PLUG_IN: &str = "rmw_pteros_cpp";
-const LIBRARY: &str = "librmw_pteros_cpp.so";
 /// The plug-in's variable for loans and content filters.
 pub const OPTIONAL_FEATURES: &str = "PTEROS_RMW_OPTIONAL_FEATURES";
 
@@ -45,8 +45,8 @@ impl Bench {
         let plug_in_folder = (rmw == PLUG_IN).then(|| folder.join("lib"));
         if let Some(lib) = &plug_in_folder {
             fs::create_dir_all(lib)?;
-            let built = build_plug_in()?;
-            fs::copy(&built, lib.join(LIBRARY)).context("copy the plug-in")?;
+            let built = build_plug_in(&installation.rmw_abi()?)?;
+            fs::copy(&built, lib.join(INSTALLED)).context("copy the plug-in")?;
         }
         Ok(Self {
             installation,
@@ -134,8 +134,10 @@ pub fn run_twice(
 }
 
 /// Builds the plug-in with the development profile and returns its path.
-fn build_plug_in() -> Result<PathBuf> {
-    Ok(build_package("pteros-rmw")?.join(LIBRARY))
+fn build_plug_in(rmw_abi: &str) -> Result<PathBuf> {
+    let found = PLUG_INS.iter().find(|plug_in| plug_in.rmw_abi == rmw_abi);
+    let plug_in = found.with_context(|| format!("Pteros has no plug-in for rmw {rmw_abi}"))?;
+    Ok(build_package(plug_in.package)?.join(plug_in.library))
 }
 
 /// Builds a package with the development profile, and returns the folder of what it makes.

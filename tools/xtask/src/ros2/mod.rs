@@ -133,6 +133,9 @@ const SUITES_BESIDE: [Suite; 3] = [
     TABLES,
 ];
 
+/// The suites of a ROS 2 Humble, which has the tests of the middleware alone.
+const SUITES_HUMBLE: [Suite; 1] = [gtest_suite("test_rmw_implementation", &["on"])];
+
 const fn gtest_suite(package: &'static str, optional_features: &'static [&'static str]) -> Suite {
     Suite {
         package,
@@ -234,20 +237,31 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// Runs every suite where an installation is found, as a part of `test --all`. Of one
-/// that a folder beside the checkout brings, those of the middleware.
+/// that a folder beside the checkout brings, those of the middleware. Those of Humble
+/// follow.
 pub fn run_all() -> Result<Counts> {
-    if let Some(installation) = Installation::find()? {
-        return run_suites(installation, PLUG_IN, &SUITES, "");
-    }
-    match beside::unpack() {
-        Ok(installation) => run_suites(installation, PLUG_IN, &SUITES_BESIDE, ""),
-        Err(why) => {
-            println!("left out: no ROS 2 is sourced or named by PTEROS_ROS2, and {why:#}");
-            Ok(Counts {
-                skipped: 1,
-                ..Counts::default()
-            })
+    let mut counts = match Installation::find()? {
+        Some(installation) => run_suites(installation, PLUG_IN, &SUITES, "")?,
+        None => match beside::unpack() {
+            Ok(installation) => run_suites(installation, PLUG_IN, &SUITES_BESIDE, "")?,
+            Err(why) => left_out("no ROS 2 is sourced or named by PTEROS_ROS2", &why),
+        },
+    };
+    counts.add(match humble() {
+        Ok(prefix) => {
+            let tests = prefix.with_file_name("build");
+            run_suites(Installation::at(prefix, tests), PLUG_IN, &SUITES_HUMBLE, "")?
         }
+        Err(why) => left_out(&format!("{HUMBLE_VARIABLE} names no ROS 2"), &why),
+    });
+    Ok(counts)
+}
+
+fn left_out(what: &str, why: &anyhow::Error) -> Counts {
+    println!("left out: {what}, and {why:#}");
+    Counts {
+        skipped: 1,
+        ..Counts::default()
     }
 }
 

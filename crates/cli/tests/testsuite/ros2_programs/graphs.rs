@@ -29,27 +29,28 @@ fn together() -> impl Iterator<Item = Together> {
     graphs.map(|graph| graph.lines().filter_map(program).collect())
 }
 
+/// An installation and a middleware.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    pub ros2: &'a Ros2,
+    pub rmw: &'static str,
+}
+
 /// Runs programs together; the first one on `first`, the others on `rest`.
-fn run_together(
-    ros2: &Ros2,
-    domain: &Domain,
-    first: &str,
-    rest: &str,
-    programs: &Together,
-) -> bool {
+fn run_together(domain: &Domain, first: Side<'_>, rest: Side<'_>, programs: &Together) -> bool {
     let names = programs
         .iter()
         .map(|(line, _)| line.split(' ').next().unwrap());
     for name in names {
-        if !ros2.has(name) {
+        if !first.ros2.has(name) || !rest.ros2.has(name) {
             println!("left out: {name} is not installed");
             return false;
         }
     }
     let mut running = Vec::new();
     for (at, (line, _)) in programs.iter().enumerate() {
-        let rmw = if at == 0 { first } else { rest };
-        running.push(ros2.start(domain, rmw, line));
+        let side = if at == 0 { first } else { rest };
+        running.push(side.ros2.start(domain, side.rmw, line));
     }
     for (program, (_, part)) in running.iter_mut().zip(programs) {
         program.expect(part);
@@ -60,34 +61,44 @@ fn run_together(
     true
 }
 
-/// Runs all of them, and names those that failed at the end.
-fn run_all(
-    ros2: &Ros2,
+/// Runs all of them, and names those that failed at the end. Returns how many ran.
+fn run_all<'a>(
     domain: &Domain,
-    graphs: impl Iterator<Item = (&'static str, &'static str, Together)>,
-) {
+    graphs: impl Iterator<Item = (Side<'a>, Side<'a>, Together)>,
+) -> usize {
     let (mut ran, mut failed) = (0, Vec::new());
     for (first, rest, graph) in graphs {
-        let run = AssertUnwindSafe(|| run_together(ros2, domain, first, rest, &graph));
+        let run = AssertUnwindSafe(|| run_together(domain, first, rest, &graph));
         match catch_unwind(run) {
             Ok(is_installed) => ran += usize::from(is_installed),
-            Err(_) => failed.push(format!("{first}, {rest}: {graph:?}")),
+            Err(_) => failed.push(format!("{}, {}: {graph:?}", first.rmw, rest.rmw)),
         }
     }
     println!("{ran} graphs ran");
     assert!(failed.is_empty(), "{failed:#?}");
+    ran
+}
+
+/// Runs all graphs of both sides, alone and either way. Returns how many ran.
+pub fn run_both_ways(domain: &Domain, one: Side<'_>, other: Side<'_>) -> usize {
+    let ways = [(one, other), (other, one)];
+    let graphs = ways.into_iter();
+    let graphs = graphs.flat_map(|(first, rest)| together().map(move |g| (first, rest, g)));
+    run_all(domain, graphs)
+}
+
+/// Runs all programs and graphs on one side. Returns how many ran.
+pub fn run_alone(domain: &Domain, side: Side<'_>) -> usize {
+    let graphs = alone().chain(together());
+    run_all(domain, graphs.map(|graph| (side, side, graph)))
 }
 
 #[test]
 fn programs_run_unchanged_on_the_plug_in() {
     let Some(ros2) = Ros2::find() else { return };
     let domain = Domain::new();
-    let graphs = alone().chain(together());
-    run_all(
-        &ros2,
-        &domain,
-        graphs.map(|graph| (PLUG_IN, PLUG_IN, graph)),
-    );
+    let rmw = PLUG_IN;
+    run_alone(&domain, Side { ros2: &ros2, rmw });
 }
 
 /// A node in a global variable is destroyed after the main thread's thread-local
@@ -113,10 +124,8 @@ fn a_node_in_a_global_variable_is_destroyed_at_exit() {
 fn programs_of_different_middlewares_work_together() {
     let Some(ros2) = Ros2::find() else { return };
     let domain = Domain::new();
-    let both_ways = |other| {
-        let ways = [(PLUG_IN, other), (other, PLUG_IN)];
-        ways.into_iter()
-            .flat_map(|(first, rest)| together().map(move |graph| (first, rest, graph)))
-    };
-    run_all(&ros2, &domain, ros2.others().flat_map(both_ways));
+    let side = |rmw| Side { ros2: &ros2, rmw };
+    for other in ros2.others() {
+        run_both_ways(&domain, side(PLUG_IN), side(other));
+    }
 }

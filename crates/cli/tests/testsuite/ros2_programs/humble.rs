@@ -1,10 +1,11 @@
-//! Humble nodes beside native nodes of Pteros. Humble parses some of what we send by
-//! another layout: its gids have 24 bytes.
+//! Humble nodes beside native nodes of Pteros, and on the plug-in for Humble. Humble parses
+//! some of what we send by another layout: its gids have 24 bytes.
 //!
 //! PTEROS_ROS2_HUMBLE names the installation.
 
+use super::graphs::{Side, run_alone, run_both_ways};
 use super::ros2::{Program, Ros2};
-use super::{LINE_MAX, OTHERS};
+use super::{LINE_MAX, OTHERS, PLUG_IN};
 use crate::support::Domain;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
@@ -24,11 +25,63 @@ const VARIABLE: &str = "PTEROS_ROS2_HUMBLE";
 fn humble_nodes_and_ours_hear_and_list_each_other_in_both_orders() {
     let Some(humble) = find() else { return };
     let lister = compile_lister(&humble.prefix);
-    for rmw in OTHERS.into_iter().filter(|rmw| humble.has_middleware(rmw)) {
+    for rmw in humble.middlewares() {
         ours_joins_humble(&humble, &lister, rmw);
         humble_joins_ours(&humble, &lister, rmw);
     }
     let _ = std::fs::remove_file(lister);
+}
+
+/// The demos on the plug-in: alone, with Humble's other middlewares and, if there is a
+/// Jazzy, with its plug-in.
+#[test]
+#[ignore = "two minutes, and needs PTEROS_ROS2_HUMBLE; cargo xtask test --all"]
+fn humble_programs_run_on_the_plug_in_alone_and_with_others() {
+    let Some(humble) = find() else { return };
+    let domain = Domain::new();
+    let side = |rmw| Side { ros2: &humble, rmw };
+    assert!(run_alone(&domain, side(PLUG_IN)) > 5);
+    for rmw in OTHERS.into_iter().filter(|rmw| humble.has_middleware(rmw)) {
+        assert!(run_both_ways(&domain, side(PLUG_IN), side(rmw)) > 5);
+    }
+    if let Some(jazzy) = Ros2::find().map(Ros2::on_subnet) {
+        let rmw = PLUG_IN;
+        let jazzy = Side { ros2: &jazzy, rmw };
+        assert!(run_both_ways(&domain, side(PLUG_IN), jazzy) > 5);
+    }
+}
+
+/// An action with feedback, and the states of a managed node.
+#[test]
+#[ignore = "a minute with its C++ compiler, and needs PTEROS_ROS2_HUMBLE; cargo xtask test --all"]
+fn humble_actions_and_managed_nodes_work_on_the_plug_in_and_with_others() {
+    let Some(humble) = find() else { return };
+    let Some(node) = compile_node(&humble.prefix) else {
+        skip("no C++ compiler");
+        return;
+    };
+    let domain = Domain::new();
+    let start = |rmw: &str, role| humble.start_path(&domain, rmw, &node, [role].into_iter());
+    for other in humble.middlewares() {
+        for (server, asker) in [(PLUG_IN, other), (other, PLUG_IN)] {
+            let mut serving = start(server, "serve");
+            serving.expect("serving");
+            let mut asking = start(asker, "ask");
+            for line in [
+                "action: 5 numbers",
+                "feedback: heard",
+                "transition 1: done",
+                "transition 3: done",
+                "state: active",
+                "all answered",
+            ] {
+                asking.expect(line);
+            }
+            assert!(asking.child.wait().unwrap().success());
+            serving.interrupt();
+        }
+    }
+    let _ = std::fs::remove_file(node);
 }
 
 fn ours_joins_humble(humble: &Ros2, lister: &Path, rmw: &str) {
@@ -158,7 +211,9 @@ fn find() -> Option<Ros2> {
     if std::env::var_os("PTEROS_PRIVATE_NETWORK").is_none() {
         return skip("not in a private network, which Humble needs; run cargo xtask test --all");
     }
-    let humble = Ros2::at(prefix);
+    let Some(humble) = Ros2::humble(prefix) else {
+        return skip("no plug-in for Humble is built");
+    };
     let domain = Domain::new();
     for rmw in OTHERS.into_iter().filter(|rmw| humble.has_middleware(rmw)) {
         let mut talker = humble.start(&domain, rmw, "demo_nodes_cpp/talker");
@@ -179,16 +234,44 @@ fn skip(why: &str) -> Option<Ros2> {
 
 /// Humble has no `ros2` command here: a program on its rcl lists the nodes.
 fn compile_lister(prefix: &Path) -> PathBuf {
-    let program = std::env::temp_dir().join(format!("pteros_lister_{}", std::process::id()));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ros2_nodes.c");
-    let mut cc = Command::new("cc");
-    cc.arg("-o").arg(&program).arg(source);
+    let libraries = ["rcl", "rcutils"];
+    compile("cc", "ros2_nodes.c", prefix, &libraries).expect("a C compiler")
+}
+
+/// Nor has it programs with actions or managed nodes.
+fn compile_node(prefix: &Path) -> Option<PathBuf> {
+    let libraries = [
+        "rclcpp",
+        "rclcpp_action",
+        "rclcpp_lifecycle",
+        "rcl",
+        "rcl_action",
+        "rcutils",
+        "rosidl_typesupport_cpp",
+        "lifecycle_msgs__rosidl_typesupport_cpp",
+        "example_interfaces__rosidl_typesupport_cpp",
+        "action_msgs__rosidl_typesupport_cpp",
+    ];
+    compile("c++", "ros2_node.cpp", prefix, &libraries)
+}
+
+/// Compiles a source of this crate's tests. None: there is no such compiler.
+fn compile(compiler: &str, source: &str, prefix: &Path, libraries: &[&str]) -> Option<PathBuf> {
+    let program = format!("pteros_{}_{source}.program", std::process::id());
+    let program = std::env::temp_dir().join(program);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(source);
+    let mut command = Command::new(compiler);
+    command.arg("-w").arg("-o").arg(&program).arg(source);
     // A package of Humble has a header named as one of libc.
     for folder in prefix.join("include").read_dir().unwrap() {
-        cc.arg("-idirafter").arg(folder.unwrap().path());
+        command.arg("-idirafter").arg(folder.unwrap().path());
     }
-    cc.arg("-L").arg(prefix.join("lib"));
-    cc.args(["-lrcl", "-lrcutils", "-Wl,--allow-shlib-undefined"]);
-    assert!(cc.status().unwrap().success());
-    program
+    command.arg("-L").arg(prefix.join("lib"));
+    command.args(libraries.iter().map(|name| format!("-l{name}")));
+    command.arg("-Wl,--allow-shlib-undefined");
+    let compiled = command.status().ok()?;
+    assert!(compiled.success());
+    Some(program)
 }

@@ -3,7 +3,7 @@
 //! rmw_cyclonedds_cpp, rmw_fastrtps_cpp and native Pteros nodes.
 //!
 //! Needs a ROS 2 that PTEROS_ROS2 names, or that is sourced, and the plug-in beside the
-//! command (`cargo build -p pteros-rmw`). Elsewhere each test is skipped with a
+//! command (`cargo build -p pteros-rmw`), or built with the tests. Elsewhere each test is skipped with a
 //! sentence. A program that is not installed leaves its line out.
 
 #![allow(
@@ -14,6 +14,7 @@
 mod bags;
 mod graphs;
 mod humble;
+mod kilted;
 mod native;
 mod ros2;
 mod survival;

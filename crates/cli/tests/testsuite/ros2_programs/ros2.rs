@@ -27,18 +27,12 @@ impl Ros2 {
         let list = std::env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
         let sourced = std::env::split_paths(&list).find(|p| p.join("share/rmw").is_dir());
         let prefix = named.clone().map(PathBuf::from).or(sourced);
-        let library =
-            Path::new(env!("CARGO_BIN_EXE_pteros")).with_file_name("librmw_pteros_cpp.so");
-        let Some(prefix) = prefix.filter(|_| library.is_file()) else {
+        let Some((prefix, plug_in)) = prefix.zip(plug_in_folder("librmw_pteros_cpp.so")) else {
             println!(
                 "skipped: no ROS 2 is sourced or named by PTEROS_ROS2, or no plug-in is built"
             );
             return None;
         };
-        let plug_in = std::env::temp_dir().join(format!("pteros_ros2_{}", std::process::id()));
-        std::fs::create_dir_all(&plug_in).unwrap();
-        // A link: whichever test comes second finds the same one.
-        let _ = std::os::unix::fs::symlink(&library, plug_in.join("librmw_pteros_cpp.so"));
         Some(Self {
             setup: named.map(|_| prefix.join("setup.bash")),
             prefix,
@@ -47,13 +41,24 @@ impl Ros2 {
         })
     }
 
-    /// The installation with that prefix, without the plug-in.
-    pub fn at(prefix: PathBuf) -> Self {
-        Self {
+    /// A Humble with that prefix; none if its plug-in is not built. Its other middlewares
+    /// have no discovery range, so its programs use multicast.
+    pub fn humble(prefix: PathBuf) -> Option<Self> {
+        let humble = Self {
             setup: Some(prefix.join("setup.bash")),
-            plug_in: prefix.join("lib"),
+            plug_in: plug_in_folder("librmw_pteros_cpp_humble.so")?,
             prefix,
             variables: Vec::new(),
+        };
+        Some(humble.on_subnet())
+    }
+
+    /// The same, for programs that meet others by multicast.
+    pub fn on_subnet(self) -> Self {
+        let range = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET".to_owned());
+        Self {
+            variables: vec![range],
+            ..self
         }
     }
 
@@ -166,6 +171,21 @@ impl Ros2 {
         let words = std::iter::once(script.to_str().unwrap()).chain(arguments.split(' '));
         self.start_path(domain, rmw, &self.python(), words)
     }
+}
+
+/// A folder with that library alone, under the name of an installed plug-in. None: it is
+/// not built. A build of it is beside the command, one of the tests among their parts.
+pub fn plug_in_folder(library: &str) -> Option<PathBuf> {
+    let command = Path::new(env!("CARGO_BIN_EXE_pteros"));
+    let places = [library.to_owned(), format!("deps/{library}")];
+    let mut places = places.iter().map(|place| command.with_file_name(place));
+    let built = places.find(|place| place.is_file())?;
+    let folder = format!("pteros_ros2_{}_{library}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    // A link: whichever test comes second finds the same one.
+    let _ = std::os::unix::fs::symlink(built, folder.join("librmw_pteros_cpp.so"));
+    Some(folder)
 }
 
 /// The variables of a program in an enclave.

@@ -1,0 +1,106 @@
+# A node of rclpy that serves or asks: topic, service, action and parameter.
+# Arguments: `serve` or `ask`. `ask` ends after each was answered, and says so.
+import sys
+import threading
+import time
+
+import rclpy
+from rcl_interfaces.srv import GetParameters
+from rclpy.action import ActionClient, ActionServer
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import String
+from test_msgs.action import Fibonacci
+from test_msgs.srv import BasicTypes
+
+LIMIT = 30.0
+
+
+def serve(node):
+    publisher = node.create_publisher(String, 'words', 10)
+    node.create_timer(0.1, lambda: publisher.publish(String(data='from the server')))
+    node.declare_parameter('number', 42)
+
+    def add(request, response):
+        response.int64_value = request.int64_value + 1
+        response.string_value = request.string_value + ' and back'
+        return response
+
+    def count(goal):
+        feedback = Fibonacci.Feedback(sequence=[0, 1])
+        goal.publish_feedback(feedback)
+        goal.succeed()
+        return Fibonacci.Result(sequence=list(range(goal.request.order)))
+
+    node.create_service(BasicTypes, 'add', add)
+    node.actions = ActionServer(node, Fibonacci, 'count', count)
+    print('serving', flush=True)
+
+
+def until(condition, what):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f'no {what} in time')
+        time.sleep(0.02)
+
+
+def ask(node):
+    heard = []
+    node.create_subscription(String, 'words', lambda message: heard.append(message.data), 10)
+    until(lambda: heard, 'message')
+    print(f'topic: {heard[0]}', flush=True)
+
+    def call(client, request):
+        until(client.service_is_ready, client.srv_name)
+        future = client.call_async(request)
+        until(future.done, f'answer of {client.srv_name}')
+        return future.result()
+
+    client = node.create_client(BasicTypes, 'add')
+    answer = call(client, BasicTypes.Request(int64_value=41, string_value='there'))
+    print(f'service: {answer.int64_value} {answer.string_value}', flush=True)
+
+    client = node.create_client(GetParameters, '/server/get_parameters')
+    answer = call(client, GetParameters.Request(names=['number']))
+    print(f'parameter: {answer.values[0].integer_value}', flush=True)
+
+    feedback = []
+    client = ActionClient(node, Fibonacci, 'count')
+    until(client.server_is_ready, 'action server')
+    goal = Fibonacci.Goal(order=5)
+    future = client.send_goal_async(goal, feedback_callback=feedback.append)
+    until(future.done, 'acceptance')
+    future = future.result().get_result_async()
+    until(future.done, 'result')
+    until(lambda: feedback, 'feedback')
+    print(f'action: {list(future.result().result.sequence)}', flush=True)
+    until(lambda: 'server' in node.get_node_names(), 'name of the server')
+    infos = node.get_publishers_info_by_topic('/words')
+    print(f'info: {len(infos)} {infos[0].node_name} {infos[0].topic_type}', flush=True)
+
+
+def main():
+    rclpy.init()
+    name = {'serve': 'server', 'ask': 'asker'}[sys.argv[1]]
+    node = Node(name)
+    executor = MultiThreadedExecutor(4)
+    executor.add_node(node)
+    if name == 'server':
+        serve(node)
+        try:
+            executor.spin()
+        except (KeyboardInterrupt, ExternalShutdownException):
+            pass
+        return
+    thread = threading.Thread(target=executor.spin, daemon=True)
+    thread.start()
+    ask(node)
+    print('all answered', flush=True)
+    executor.shutdown()
+    thread.join()
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+main()

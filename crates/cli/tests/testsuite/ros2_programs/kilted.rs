@@ -1,0 +1,79 @@
+//! Nodes of Kilted's rclpy on the plug-in for Kilted.
+//!
+//! PTEROS_ROS2_KILTED names a virtual environment of Python with the packages
+//! `ros-kilted-rclpy`, `ros-kilted-rmw-fastrtps-cpp`, `ros-kilted-std-msgs` and
+//! `ros-kilted-test-msgs`. Their rcl is linked with Fast DDS, so the plug-in is loaded
+//! before it (LD_PRELOAD).
+
+use super::PLUG_IN;
+use super::ros2::{Program, plug_in_folder};
+use crate::support::Domain;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FAST_DDS: &str = "rmw_fastrtps_cpp";
+
+struct Kilted {
+    python: PathBuf,
+    plug_in: PathBuf,
+}
+
+impl Kilted {
+    fn find() -> Option<Self> {
+        let prefix = std::env::var_os("PTEROS_ROS2_KILTED").filter(|value| !value.is_empty());
+        let python = prefix.map(|prefix| Path::new(&prefix).join("bin/python"));
+        let plug_in = plug_in_folder("librmw_pteros_cpp_kilted.so");
+        let Some((python, plug_in)) = python.zip(plug_in) else {
+            println!("skipped: PTEROS_ROS2_KILTED names no environment, or no plug-in is built");
+            return None;
+        };
+        let plug_in = plug_in.join("librmw_pteros_cpp.so");
+        Some(Self { python, plug_in })
+    }
+
+    fn start(&self, domain: &Domain, rmw: &str, role: &str) -> Program {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ros2_node.py");
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", "exec \"$@\" 2>&1", "bash"])
+            .arg(&self.python)
+            .arg(script)
+            .arg(role)
+            .env("ROS_DOMAIN_ID", domain.id().to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env_remove("ROS_STATIC_PEERS")
+            .env_remove("ROS_LOCALHOST_ONLY")
+            .env("RMW_IMPLEMENTATION", rmw);
+        if rmw == PLUG_IN {
+            command.env("LD_PRELOAD", &self.plug_in);
+        }
+        Program::start(command)
+    }
+}
+
+/// A topic, a service, a parameter, an action and the graph, on the plug-in and beside
+/// Fast DDS, either way.
+#[test]
+fn nodes_of_kilted_serve_and_ask_on_the_plug_in_and_beside_fast_dds() {
+    let Some(kilted) = Kilted::find() else { return };
+    let domain = Domain::new();
+    for (server, asker) in [(PLUG_IN, PLUG_IN), (PLUG_IN, FAST_DDS), (FAST_DDS, PLUG_IN)] {
+        let mut serving = kilted.start(&domain, server, "serve");
+        serving.expect("serving");
+        let mut asking = kilted.start(&domain, asker, "ask");
+        for line in [
+            "topic: from the server",
+            "service: 42 there and back",
+            "parameter: 42",
+            "action: [0, 1, 2, 3, 4]",
+            "info: 1 server std_msgs/msg/String",
+            "all answered",
+        ] {
+            asking.expect(line);
+        }
+        // Nothing is reported at the end of either.
+        assert!(asking.child.wait().unwrap().success());
+        let text = serving.interrupt();
+        assert!(!text.contains("Error"), "{text}");
+    }
+}
