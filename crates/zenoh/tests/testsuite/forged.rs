@@ -4,8 +4,7 @@
 //! the history of publishers.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
@@ -257,7 +256,7 @@ fn readers_are_whole_again_after_samples_from_the_far_future_and_past() {
 
 /// What a stranger's queryable does with the queries for a history.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Stranger {
+enum ForeignQueryable {
     /// It keeps the query, so that it never ends.
     Silent,
     /// It sends replies for ever, in its own name and in that of publishers.
@@ -268,13 +267,13 @@ enum Stranger {
 /// and so did the live samples of every publisher.
 #[test]
 fn a_queryable_of_a_stranger_delays_no_history_by_more_than_two_seconds() {
-    for stranger in [Stranger::Silent, Stranger::Endless] {
+    for stranger in [ForeignQueryable::Silent, ForeignQueryable::Endless] {
         let net = Net::new();
         let [here, there] = [net.open(), net.open()];
         let talker = here.create_node("talker").unwrap();
         let listener = there.create_node("listener").unwrap();
         let attacker = net.plain_session();
-        let is_over = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::new((Mutex::new(false), Condvar::new()));
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (ends, keeps) = (is_over.clone(), kept.clone());
         let queryable = attacker
@@ -285,7 +284,12 @@ fn a_queryable_of_a_stranger_delays_no_history_by_more_than_two_seconds() {
                 let ends = ends.clone();
                 let endless = move || {
                     for number in 0_u32.. {
-                        if ends.load(Ordering::Relaxed) {
+                        let (is_over, changed) = &*ends;
+                        let millisecond = Duration::from_millis(1);
+                        let is_over = is_over.lock().unwrap();
+                        let waited =
+                            changed.wait_timeout_while(is_over, millisecond, |over| !*over);
+                        if *waited.unwrap().0 {
                             return;
                         }
                         let reply = query.reply("0/forged", vec![0; 64]);
@@ -295,10 +299,9 @@ fn a_queryable_of_a_stranger_delays_no_history_by_more_than_two_seconds() {
                         if reply.attachment(vec![0; 33]).wait().is_err() {
                             return;
                         }
-                        std::thread::sleep(Duration::from_millis(1));
                     }
                 };
-                if stranger == Stranger::Endless {
+                if stranger == ForeignQueryable::Endless {
                     std::thread::spawn(endless);
                 }
             });
@@ -342,7 +345,8 @@ fn a_queryable_of_a_stranger_delays_no_history_by_more_than_two_seconds() {
             }
         });
         assert!(!kept.lock().unwrap().is_empty(), "it was never asked");
-        is_over.store(true, Ordering::Relaxed);
+        *is_over.0.lock().unwrap() = true;
+        is_over.1.notify_all();
         kept.lock().unwrap().clear();
     }
 }
