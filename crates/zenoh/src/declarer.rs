@@ -2,18 +2,19 @@
 //!
 //! Zenoh blocks a declaration while its transmission queue is full. The runtime creates
 //! and removes endpoints under locks that reception needs. So this thread runs the
-//! declarations, in order, and no caller blocks.
+//! declarations, in order, and no caller blocks. It also runs jobs that are due at a time.
 #![allow(
     clippy::disallowed_methods,
     reason = "the one thread that Zenoh may block while no user waits"
 )]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use pteros_rtps::time::Instant;
 use zenoh::Session;
 
 /// Declarations and undeclarations in the queue. The limit exceeds the endpoints of a
@@ -30,15 +31,19 @@ pub struct Declarer {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Zero of the thread's clock.
+    began: std::time::Instant,
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// By time and number.
+    timed: BTreeMap<(Instant, u64), Job>,
+    last_timed: u64,
     is_closed: bool,
 }
 
@@ -48,7 +53,11 @@ impl Declarer {
     /// # Errors
     /// The operating system's, when it cannot create a thread.
     pub fn start() -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            began: std::time::Instant::now(),
+        });
         let own = shared.clone();
         let thread = std::thread::Builder::new()
             .name("zenoh-declare".into())
@@ -83,6 +92,23 @@ impl Declarer {
         }
     }
 
+    /// The time on the clock of [`Declarer::push_at`].
+    pub fn now(&self) -> Instant {
+        self.shared.now()
+    }
+
+    /// Queues a job that is due at a time, before those of [`Declarer::push`]. Never blocks: at
+    /// most one such job exists per subscription. Does nothing after [`Declarer::close`].
+    pub fn push_at(&self, at: Instant, job: impl FnOnce() + Send + 'static) {
+        let mut queue = self.shared.queue.lock();
+        if !queue.is_closed {
+            queue.last_timed += 1;
+            let number = queue.last_timed;
+            queue.timed.insert((at, number), Box::new(job));
+            self.shared.changed.notify_all();
+        }
+    }
+
     /// Ends the thread after its current job. Queued jobs do not run.
     pub fn close(&self) {
         self.shared.queue.lock().is_closed = true;
@@ -94,7 +120,12 @@ impl Declarer {
         let thread = self.thread.lock().take();
         // The thread ends early only by a panic, which has been printed.
         let _ = thread.map(JoinHandle::join);
-        let dropped = std::mem::take(&mut self.shared.queue.lock().jobs);
+        let mut queue = self.shared.queue.lock();
+        let dropped = (
+            std::mem::take(&mut queue.jobs),
+            std::mem::take(&mut queue.timed),
+        );
+        drop(queue);
         drop(dropped);
     }
 }
@@ -113,20 +144,40 @@ impl Drop for Declarer {
 
 impl Shared {
     fn run(&self) {
-        loop {
-            let mut queue = self.queue.lock();
-            while queue.jobs.is_empty() && !queue.is_closed {
-                self.changed.wait(&mut queue);
-            }
-            if queue.is_closed {
-                return;
-            }
-            let Some(job) = queue.jobs.pop_front() else {
-                continue;
-            };
-            self.changed.notify_all();
-            drop(queue);
+        while let Some(job) = self.next_job() {
             job();
+        }
+    }
+
+    fn now(&self) -> Instant {
+        let elapsed = self.began.elapsed().as_nanos();
+        Instant::from_nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+
+    /// Waits for the next job. `None` after the end.
+    fn next_job(&self) -> Option<Job> {
+        let mut queue = self.queue.lock();
+        loop {
+            if queue.is_closed {
+                return None;
+            }
+            let now = self.now();
+            let next = queue.timed.first_entry();
+            let wait = next.as_ref().map(|next| next.key().0.since(now));
+            if let Some(due) = next.filter(|next| next.key().0 <= now) {
+                return Some(due.remove());
+            }
+            if let Some(job) = queue.jobs.pop_front() {
+                self.changed.notify_all();
+                return Some(job);
+            }
+            match wait {
+                Some(wait) => {
+                    let wait = wait.to_std().unwrap_or_default();
+                    self.changed.wait_for(&mut queue, wait);
+                }
+                None => self.changed.wait(&mut queue),
+            }
         }
     }
 }
@@ -134,6 +185,8 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+
+    use pteros_rtps::time::Duration;
 
     use super::*;
 
@@ -173,6 +226,25 @@ mod tests {
         go_on.send(()).unwrap();
         let order: Vec<i32> = ran.iter().take(100).collect();
         assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_job_runs_at_its_time_and_holds_up_no_other() {
+        let declarer = Declarer::start().unwrap();
+        let (done, ran) = mpsc::channel();
+        let began = declarer.now();
+        for (millis, name) in [(80, "late"), (40, "soon"), (3_600_000, "never")] {
+            let at = began.after(Duration::from_millis(millis));
+            let (done, own) = (done.clone(), declarer.shared.clone());
+            let job = move || done.send((name, own.now() >= at)).unwrap();
+            declarer.push_at(at, job);
+        }
+        declarer.push(move || done.send(("at once", true)).unwrap());
+        let order: Vec<_> = ran.iter().take(3).collect();
+        assert_eq!(order, [("at once", true), ("soon", true), ("late", true)]);
+        declarer.close();
+        declarer.join();
+        assert!(ran.recv().is_err(), "the last one was dropped");
     }
 
     #[test]

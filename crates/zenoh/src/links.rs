@@ -159,7 +159,7 @@ impl Link {
         inbox: &Arc<Inbox>,
         declarer: &Arc<Declarer>,
     ) -> Result<(), String> {
-        self.declare_entity(session, inbox)?;
+        self.declare_entity(session, inbox, declarer)?;
         let link = Arc::downgrade(self);
         if self.wants_whole_history() {
             let of_job = session.clone();
@@ -188,7 +188,12 @@ impl Link {
         Ok(())
     }
 
-    fn declare_entity(&self, session: &Session, inbox: &Arc<Inbox>) -> Result<(), String> {
+    fn declare_entity(
+        &self,
+        session: &Session,
+        inbox: &Arc<Inbox>,
+        declarer: &Arc<Declarer>,
+    ) -> Result<(), String> {
         let receiver = Receiver {
             inbox: inbox.clone(),
             endpoint: self.data.guid,
@@ -201,7 +206,7 @@ impl Link {
             Role::Publisher if keeps => caching_publisher(session, key, qos),
             Role::Publisher => publisher(session, key, qos, &receiver),
             Role::Subscription if keeps => {
-                history_subscriber(session, key, qos, self.filter.clone(), receiver)
+                history_subscriber((session, declarer), key, qos, self.filter.clone(), receiver)
             }
             Role::Subscription => subscriber(session, key, receiver),
             Role::Server => server(session, key, receiver),
@@ -544,7 +549,7 @@ fn subscriber(session: &Session, key: String, receiver: Receiver) -> zenoh::Resu
 }
 
 fn history_subscriber(
-    session: &Session,
+    (session, declarer): (&Session, &Arc<Declarer>),
     key: String,
     qos: &EndpointQos,
     filter: SharedFilter,
@@ -557,7 +562,7 @@ fn history_subscriber(
         filter,
     };
     let deliver = move |sample: &Sample| receiver.receive_sample(sample);
-    let declared = OrderedHistory::declare(session, spec, deliver)?;
+    let declared = OrderedHistory::declare(session, declarer, spec, deliver)?;
     Ok(Entity::HistorySubscriber(Box::new(declared)))
 }
 

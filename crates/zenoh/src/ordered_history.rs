@@ -2,9 +2,11 @@
 //! [`HistoryOrder`] to publishers, and delivers samples in order.
 //!
 //! It replaces the subscriber of zenoh-ext, and has its keys and parameters. That one drops
-//! all samples of a publisher after one with a forged number.
+//! all samples of a publisher after one with a forged number, and waits for every queryable
+//! that matches its query.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,10 +18,12 @@ use zenoh::query::{ConsolidationMode, QueryTarget, Reply, ReplyKeyExpr};
 use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
 
-use crate::history_order::{HistoryOrder, HistoryQuery, Source};
+use crate::declarer::Declarer;
+use crate::history_order::{HistoryOrder, HistoryQuery, HistoryReply, Source};
 use crate::session_id::SessionId;
 
-/// Timeout of a history query.
+/// Timeout of a history query. Samples wait less: see
+/// [`STALL_MAX`](crate::history_order::STALL_MAX).
 const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The content filter of a subscription, which may be replaced.
@@ -49,6 +53,9 @@ struct Shared {
     session: Session,
     key: KeyExpr<'static>,
     order: Mutex<HistoryOrder<Sample>>,
+    /// Whether a job of the declarer ends the waits without progress.
+    is_timed: AtomicBool,
+    declarer: Arc<Declarer>,
     filter: SharedFilter,
     deliver: Box<dyn Fn(&Sample) + Send + Sync>,
 }
@@ -62,6 +69,7 @@ impl OrderedHistory {
     /// Zenoh's.
     pub fn declare(
         session: &Session,
+        declarer: &Arc<Declarer>,
         spec: HistorySpec,
         deliver: impl Fn(&Sample) + Send + Sync + 'static,
     ) -> zenoh::Result<Self> {
@@ -74,7 +82,14 @@ impl OrderedHistory {
         let shared = Arc::new(Shared {
             session: session.clone(),
             key: key.clone(),
-            order: Mutex::new(HistoryOrder::new(depth, is_reliable)),
+            order: Mutex::new(HistoryOrder::new(
+                declarer.now(),
+                depth,
+                is_reliable,
+                |sample| sample.payload().len(),
+            )),
+            is_timed: AtomicBool::new(false),
+            declarer: declarer.clone(),
             filter,
             deliver: Box::new(deliver),
         });
@@ -120,11 +135,53 @@ impl Shared {
         let query = self.with_filter(|passes| {
             // Held while delivering, so that the end of a query is handled afterwards.
             let mut order = self.order.lock();
-            let taken = order.take(source, number, sample, passes);
+            let taken = order.take(self.declarer.now(), source, number, sample, passes);
             taken.deliver.iter().for_each(&self.deliver);
             taken.query
         });
         self.send(query);
+        self.watch();
+    }
+
+    /// Ends the waits that have no progress, now and later.
+    fn watch(self: &Arc<Self>) {
+        let next = self.order.lock().next_expiry();
+        let Some(at) = next else { return };
+        if self.is_timed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let shared = Arc::downgrade(self);
+        self.declarer.push_at(at, move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.expire();
+            }
+        });
+    }
+
+    fn expire(self: &Arc<Self>) {
+        self.is_timed.store(false, Ordering::Release);
+        let now = self.declarer.now();
+        self.apply(|order, passes| order.expire(now, passes));
+    }
+
+    /// Runs a step, delivers its samples and sends its queries.
+    fn apply(
+        self: &Arc<Self>,
+        step: impl FnOnce(
+            &mut HistoryOrder<Sample>,
+            Option<&dyn Fn(&Sample) -> bool>,
+        ) -> (Vec<Sample>, Vec<HistoryQuery>),
+    ) {
+        let queries = self.with_filter(|passes| {
+            let mut order = self.order.lock();
+            let (waited, queries) = step(&mut order, passes);
+            waited.iter().for_each(&self.deliver);
+            queries
+        });
+        for query in queries {
+            self.send(Some(query));
+        }
+        self.watch();
     }
 
     /// Handles a change of a publisher's token.
@@ -135,7 +192,7 @@ impl Shared {
         let is_filtered = self.filter.lock().is_some();
         let mut order = self.order.lock();
         let query = match token.kind() {
-            SampleKind::Put => order.note_there(source, is_filtered),
+            SampleKind::Put => order.note_there(self.declarer.now(), source, is_filtered),
             SampleKind::Delete => {
                 order.note_gone(source);
                 None
@@ -143,6 +200,7 @@ impl Shared {
         };
         drop(order);
         self.send(query);
+        self.watch();
     }
 
     /// Handles the heartbeat of a publisher, whose payload is its last number.
@@ -157,11 +215,12 @@ impl Shared {
         };
         let number = i64::from(u32::from_le_bytes(number));
         let is_filtered = self.filter.lock().is_some();
-        let query = self
-            .order
-            .lock()
-            .note_heartbeat(source, number, is_filtered);
+        let now = self.declarer.now();
+        let mut order = self.order.lock();
+        let query = order.note_heartbeat(now, source, number, is_filtered);
+        drop(order);
         self.send(query);
+        self.watch();
     }
 
     /// Queries the history of all publishers.
@@ -171,7 +230,9 @@ impl Shared {
             shared: self.clone(),
             of: None,
         };
-        self.get(format!("{}/@adv/**?_max={max}", self.key), end)
+        self.get(format!("{}/@adv/**?_max={max}", self.key), end)?;
+        self.watch();
+        Ok(())
     }
 
     fn send(self: &Arc<Self>, query: Option<HistoryQuery>) {
@@ -216,17 +277,23 @@ impl Shared {
             .wait()
     }
 
-    fn take_reply(&self, reply: Reply) {
+    fn take_reply(self: &Arc<Self>, reply: Reply) {
+        let replier = reply.replier_id().map(|id| id.zid().to_le_bytes());
         let Ok(sample) = reply.into_result() else {
             return;
         };
-        if let Some((source, number)) = origin(&sample)
-            && self.key.intersects(sample.key_expr())
-        {
-            let is_filtered = self.filter.lock().is_some();
-            let mut order = self.order.lock();
-            order.take_history(source, number, sample, is_filtered);
+        let Some((source, number)) = origin(&sample) else {
+            return;
+        };
+        if !self.key.intersects(sample.key_expr()) {
+            return;
         }
+        let is_own = replier == Some(source.0);
+        let (now, reply) = (self.declarer.now(), HistoryReply { sample, is_own });
+        self.apply(|order, passes| {
+            let waited = order.take_history(now, source, number, reply, passes);
+            (waited, Vec::new())
+        });
     }
 
     /// Runs a step with the predicate of the content filter.
@@ -279,19 +346,10 @@ struct End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        let shared = &self.shared;
-        let queries = shared.with_filter(|passes| {
-            let mut order = shared.order.lock();
-            let (waited, queries) = match self.of {
-                Some((source, query)) => (order.end(source, query, passes), Vec::new()),
-                None => order.end_start(passes),
-            };
-            waited.iter().for_each(&shared.deliver);
-            queries
+        self.shared.apply(|order, passes| match self.of {
+            Some((source, query)) => (order.end(source, query, passes), Vec::new()),
+            None => order.end_start(passes),
         });
-        for query in queries {
-            shared.send(Some(query));
-        }
     }
 }
 

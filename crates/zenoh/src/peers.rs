@@ -43,6 +43,8 @@ pub struct Peers {
     limits: Limits,
     matcher: EndpointMatcher,
     sessions: BTreeMap<SessionId, Session>,
+    /// Announced endpoints of all sessions.
+    endpoints: usize,
     /// By token key.
     tokens: BTreeMap<String, Known>,
     by_gid: BTreeMap<Gid, Remote>,
@@ -105,6 +107,7 @@ impl Peers {
             limits,
             matcher: EndpointMatcher::with_rule(limits, evaluate),
             sessions: BTreeMap::new(),
+            endpoints: 0,
             tokens: BTreeMap::new(),
             by_gid: BTreeMap::new(),
             of_hiroz: BTreeMap::new(),
@@ -157,12 +160,14 @@ impl Peers {
         remote.is_some_and(|remote| remote.replies.is_none() && remote.main.entity.is_writer())
     }
 
-    /// The writer of replies of a server with this key in a session. If the session has
-    /// none, that of any server with the key.
+    /// The writer of replies of a server with this key in a session. If Zenoh does not report
+    /// the session, that of any server with the key. A session that announces none has no
+    /// reply to give.
     pub fn replier(&self, session: Option<SessionId>, key: &str) -> Option<Guid> {
         let servers = self.servers.get(key)?;
-        let its = servers.iter().find(|(of, _)| Some(*of) == session);
-        its.or(servers.first()).map(|(_, replies)| *replies)
+        let is_it = |of: SessionId| session.is_none_or(|session| session == of);
+        let its = servers.iter().find(|(of, _)| is_it(*of));
+        its.map(|(_, replies)| *replies)
     }
 
     /// Whether RTPS delivers the data of a gid.
@@ -352,7 +357,9 @@ impl Peers {
                     let before = node.endpoints.len();
                     node.endpoints
                         .retain(|guid| *guid != remote.main && Some(*guid) != remote.replies);
-                    session.endpoints -= before - node.endpoints.len();
+                    let gone = before - node.endpoints.len();
+                    session.endpoints -= gone;
+                    self.endpoints -= gone;
                 }
             }
             if node.declared == 0 && node.endpoints.is_empty() {
@@ -390,27 +397,27 @@ impl Peers {
         self.matcher.has_events() || !self.changed.is_empty()
     }
 
+    /// Whether the tables have space for a token. A session gets at most as much as is free,
+    /// so that a peer with several sessions, or with tokens of such, leaves space for others.
     fn has_room(&self, token: &Token) -> bool {
-        let tokens = self
-            .tokens
-            .len()
-            .saturating_add(self.suppressed.token_count());
-        let has_room = tokens < self.limits.endpoints.saturating_mul(2);
         let of_each = self.limits.endpoints_per_participant.saturating_mul(2);
+        let tokens = self.tokens.len() + self.suppressed.token_count();
+        let free = self.limits.endpoints.saturating_mul(2);
+        let free = free.saturating_sub(tokens);
         let Some(session) = self.sessions.get(&token.session) else {
             let kept = self.suppressed.token_count_of(token.session);
             let is_new = kept == 0;
             let sessions = self.sessions.len() + self.suppressed.session_count();
-            return has_room
-                && kept < of_each
+            return kept < of_each.min(free)
                 && (!is_new || sessions < self.limits.remote_participants);
         };
         let node = (token.namespace.clone(), token.node.clone());
         let is_known = session.nodes.contains_key(&node);
-        has_room
-            && (is_known || session.nodes.len() < NODES_MAX)
-            && session.endpoints < self.limits.endpoints_per_participant
-            && session.tokens < of_each
+        let endpoints = self.limits.endpoints.saturating_sub(self.endpoints);
+        let endpoints = endpoints.min(self.limits.endpoints_per_participant);
+        (is_known || session.nodes.len() < NODES_MAX)
+            && (token.endpoint.is_none() || session.endpoints < endpoints)
+            && session.tokens < of_each.min(free)
     }
 
     fn add_session(&mut self, token: &Token) -> bool {
@@ -470,6 +477,7 @@ impl Peers {
             self.matcher.remove_remote(main);
             if let Some(session) = self.sessions.get_mut(&token.session) {
                 session.endpoints -= 1;
+                self.endpoints -= 1;
             }
             return None;
         };
@@ -517,6 +525,7 @@ impl Peers {
             return None;
         }
         session.endpoints += 1;
+        self.endpoints += 1;
         Some(guid)
     }
 }
@@ -751,7 +760,8 @@ mod tests {
         let add = "0/add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef";
         assert_eq!(peers.replier(Some(session), add), Some(replier));
         let unknown = SessionId::from_le_bytes([9; 16]);
-        assert_eq!(peers.replier(Some(unknown), add), Some(replier));
+        assert_eq!(peers.replier(Some(unknown), add), None);
+        assert_eq!(peers.replier(None, add), Some(replier));
         assert_eq!(peers.replier(None, "0/other"), None);
         // Another service of the same name and session.
         let other = service.replace("AddTwoInts", "Trigger");
@@ -842,6 +852,38 @@ mod tests {
         assert_eq!(peers.sessions.len(), 1);
         peers.add(NOW, &publisher("abc", 1));
         assert_eq!(peers.sessions.len(), 2, "there is room again");
+    }
+
+    #[test]
+    fn sessions_that_share_all_space_leave_some_for_others() {
+        for (kind, rest) in [
+            ("MP", format!("/%chatter/{STRING}2::,7:,:,:3,1,0")),
+            ("SS", "/%add/srv::Add_/RIHS01_ef/::,10:,:,:,,".to_owned()),
+            ("NN", String::new()),
+        ] {
+            let limits = Limits {
+                endpoints_per_participant: 70,
+                endpoints: 300,
+                ..Limits::default()
+            };
+            let own = SessionId::of_context(GuidPrefix([7; 12]));
+            let mut peers = Peers::new(own, 0, limits, RtpsReach::Off);
+            for number in 0..2_000 {
+                let session = format!("{:x}", 100 + number % 9);
+                peers.add(NOW, &token(&session, number, kind, &rest));
+            }
+            let before = peers.tokens.len();
+            for number in 0..5 {
+                peers.add(NOW, &publisher("abc", number));
+            }
+            assert_eq!(peers.tokens.len(), before + 5, "{kind}");
+            // What has gone is free again.
+            for number in 0..2_000 {
+                let session = format!("{:x}", 100 + number % 9);
+                peers.remove(&token(&session, number, kind, &rest));
+            }
+            assert_eq!((peers.tokens.len(), peers.endpoints), (5, 5), "{kind}");
+        }
     }
 
     /// A context with both transports, its publisher's token, and peers whose contexts have

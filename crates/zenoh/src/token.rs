@@ -287,6 +287,15 @@ mod tests {
         assert_eq!(at(8, "a b"), TokenError::Name);
         assert_eq!(at(9, "chatter"), TokenError::Name);
         assert_eq!(at(9, &format!("%{}", "a".repeat(300))), TokenError::Name);
+        for name in [
+            "%x$*", "%**", "%a%%b", "%a#", "%a?b", "%@adv", "%\u{e9}", "%a%", "%",
+        ] {
+            assert_eq!(at(9, name), TokenError::Name, "{name}");
+        }
+        for ty in ["a::*_", "**", "a$*", "a b", "a?b", "@a", "\u{e9}"] {
+            assert_eq!(at(10, ty), TokenError::Name, "{ty}");
+            assert_eq!(at(11, ty), TokenError::Name, "{ty}");
+        }
         assert_eq!(at(10, ""), TokenError::Name);
         assert_eq!(at(11, &"a".repeat(129)), TokenError::Name);
         assert_eq!(Token::parse(&"a/".repeat(3_000)), Err(TokenError::TooLong));

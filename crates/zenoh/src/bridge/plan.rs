@@ -40,9 +40,10 @@ const QUEUE_DEPTH: u32 = 100;
 /// Depth of requests and replies.
 const SERVICE_DEPTH: u32 = 1_000;
 
-/// Routed publishers of one participant: half of all routes, so that others have space.
+/// Routed publishers and services of one participant: half of all routes, so that others have
+/// space.
 pub const PEER_ROUTES_MAX: usize = 4_096;
-/// Listed refusals of publishers above that share.
+/// Listed refusals above that share, of publishers and of services.
 const SHARE_REFUSALS_MAX: usize = 16;
 /// Largest type name, bytes.
 const TYPE_BYTES_MAX: usize = 255;
@@ -112,6 +113,8 @@ pub struct Plan {
     pub topics: BTreeMap<(Side, Guid), WantedTopic>,
     /// Services to serve on the other side.
     pub services: BTreeMap<ServiceKey, WantedService>,
+    /// Participants of their servers.
+    pub servers: BTreeMap<ServiceKey, BTreeSet<GuidPrefix>>,
     /// Allowed endpoints that cannot be routed.
     pub refused: BTreeSet<Refusal>,
     /// Parallel bridges: those on both sides beside this one.
@@ -280,6 +283,8 @@ impl Planner<'_> {
             hash,
             path,
         };
+        let servers = plan.servers.entry(key.clone()).or_default();
+        servers.insert(seen.data.guid.prefix);
         plan.services.entry(key).or_insert(wanted);
     }
 
@@ -394,28 +399,66 @@ fn check_names(place: &Place) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses the publishers of a participant above [`PEER_ROUTES_MAX`].
+/// Counts the routes of each participant.
+#[derive(Default)]
+pub struct Shares(BTreeMap<(Side, GuidPrefix), usize>);
+
+impl Shares {
+    /// The number of another publisher of a participant.
+    pub fn next(&mut self, side: Side, prefix: GuidPrefix) -> usize {
+        let count = self.0.entry((side, prefix)).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// The number of another service: the lowest among the participants that serve it. So nobody
+    /// delays a service of others by serving it as well.
+    pub fn next_service(&mut self, plan: &Plan, key: &ServiceKey) -> usize {
+        let servers = plan.servers.get(key).into_iter().flatten();
+        let numbers = servers.map(|prefix| self.next(key.side, *prefix));
+        numbers.min().unwrap_or_default()
+    }
+}
+
+/// Refuses the publishers and services of a participant above [`PEER_ROUTES_MAX`].
 fn limit_shares(plan: &mut Plan) {
-    let mut counts: BTreeMap<(Side, GuidPrefix), usize> = BTreeMap::new();
+    let mut shares = Shares::default();
     // All of them are refused, only some are listed.
     let over: Vec<_> = plan
         .topics
         .extract_if(.., |(side, guid), _| {
-            let count = counts.entry((*side, guid.prefix)).or_default();
-            *count += 1;
-            *count > PEER_ROUTES_MAX
+            shares.next(*side, guid.prefix) > PEER_ROUTES_MAX
         })
         .collect();
     let refused = over.into_iter().map(|((side, guid), wanted)| Refusal {
         side,
         name: wanted.rtps_name,
         type_name: wanted.type_name,
-        reason: format!(
-            "participant {} has more than {PEER_ROUTES_MAX} publishers, the limit of one; allow fewer of its names",
-            guid.prefix
-        ),
+        reason: above_share(guid.prefix),
     });
     plan.refused.extend(refused.take(SHARE_REFUSALS_MAX));
+    let is_over = |key: &&ServiceKey| shares.next_service(plan, key) > PEER_ROUTES_MAX;
+    let over: Vec<ServiceKey> = plan.services.keys().filter(is_over).cloned().collect();
+    for (at, key) in over.into_iter().enumerate() {
+        let servers = plan.servers.remove(&key).unwrap_or_default();
+        let wanted = plan.services.remove(&key);
+        if at < SHARE_REFUSALS_MAX
+            && let (Some(wanted), Some(prefix)) = (wanted, servers.first())
+        {
+            plan.refused.insert(Refusal {
+                side: key.side,
+                name: wanted.rtps_name,
+                type_name: key.type_name,
+                reason: above_share(*prefix),
+            });
+        }
+    }
+}
+
+fn above_share(prefix: GuidPrefix) -> String {
+    format!(
+        "participant {prefix} has more than {PEER_ROUTES_MAX} publishers and services, the limit of one; allow fewer of its names"
+    )
 }
 
 fn refusal(side: Side, seen: &SeenEndpoint, names: &Names, reason: String) -> Refusal {

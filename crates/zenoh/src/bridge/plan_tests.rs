@@ -83,9 +83,10 @@ fn plan(rtps: &SideView, zenoh: &SideView) -> Plan {
 /// Regression: `rt/x$*` became a wildcard, which rules for `/x` do not select.
 #[test]
 fn names_that_are_none_of_ros_become_no_keys() {
-    for name in [
-        "/x$*", "/**", "/a/*/b", "/a//b", "/a#", "/a?b", "/\u{e9}", "/a/",
-    ] {
+    let long = format!("/{}", "a".repeat(10_000));
+    let odd = "/x$*|/**|/*|/a/*/b|/a/**|/$*|/a$*b|/a//b|//|/a/|/a#|/#/b|/a?b|/a?_max=1|/@adv\
+        |/a/@adv/pub|/a%b|/a b|/a\0b|/a\nb|/~/a|/{a}|/1a|/a;b|/\u{e9}|/a\u{200b}|/\u{1f600}/b";
+    for name in odd.split('|').chain([&*long]) {
         for side in Side::BOTH {
             let here = view(vec![publisher(1, name, &[]), server(2, name, &[])], &[]);
             let empty = view(Vec::new(), &[]);
@@ -106,20 +107,55 @@ fn names_that_are_none_of_ros_become_no_keys() {
     assert!(found.topics.is_empty() && found.refused.len() == 1);
 }
 
+/// A participant with many publishers and servers.
+fn crowd(participant: u8, publishers: u16, servers: u16) -> Vec<SeenEndpoint> {
+    let guid = |number: u16, kind| {
+        let [high, low] = number.to_be_bytes();
+        GuidPrefix([participant; 12]).with(EntityId::new([kind, high, low], kind))
+    };
+    let publisher = |at| {
+        let names = topic_names("/many", TEXT);
+        seen(guid(at, EntityId::KIND_WRITER_NO_KEY), names, &[])
+    };
+    let server = |at| {
+        let names = request_names(&format!("/many_{at}"), ADD);
+        seen(guid(at, EntityId::KIND_READER_NO_KEY), names, &[])
+    };
+    let servers = (0..servers).map(server);
+    (0..publishers).map(publisher).chain(servers).collect()
+}
+
 #[test]
 fn one_participant_takes_half_of_the_routes_at_most() {
-    let number = |at: usize| {
-        let [high, low] = u16::try_from(at).unwrap().to_be_bytes();
-        GuidPrefix([9; 12]).with(EntityId::new([1, high, low], EntityId::KIND_WRITER_NO_KEY))
-    };
-    let many = (0..8_300).map(|at| seen(number(at), topic_names("/many", TEXT), &[]));
-    let mut endpoints: Vec<SeenEndpoint> = many.collect();
-    endpoints.push(publisher(10, "/one", &[]));
+    for (publishers, servers) in [(8_300, 0), (0, 5_200), (3_000, 3_000)] {
+        let mut endpoints = crowd(9, publishers, servers);
+        endpoints.push(publisher(10, "/one", &[]));
+        endpoints.push(server(10, "/one", &[]));
+        let plan = plan(&view(Vec::new(), &[]), &view(endpoints, &[]));
+        let routes = plan.topics.len() + plan.services.len();
+        assert_eq!(routes, PEER_ROUTES_MAX + 2);
+        assert!(plan.topics.values().any(|wanted| wanted.name == "/one"));
+        assert!(plan.services.keys().any(|service| service.name == "/one"));
+        let reason = &plan.refused.first().unwrap().reason;
+        assert!(reason.contains("the limit of one"), "{reason}");
+    }
+}
+
+/// Regression: services began in the order of their names, so that the ones of a participant
+/// with thousands delayed the one of another.
+#[test]
+fn a_service_begins_in_its_participants_turn_whoever_else_serves_it() {
+    let mut endpoints = crowd(9, 0, 700);
+    endpoints.push(server(10, "/zone", &[]));
+    // The crowd serves it as well.
+    endpoints.push(server(9, "/zone", &[]));
     let plan = plan(&view(Vec::new(), &[]), &view(endpoints, &[]));
-    assert_eq!(plan.topics.len(), PEER_ROUTES_MAX + 1);
-    assert!(plan.topics.values().any(|wanted| wanted.name == "/one"));
-    let reason = &plan.refused.first().unwrap().reason;
-    assert!(reason.contains("the limit of one"), "{reason}");
+    let mut shares = Shares::default();
+    let services = plan.services.keys();
+    let numbers = services.map(|key| (shares.next_service(&plan, key), key.name.as_str()));
+    let numbers: BTreeMap<&str, usize> = numbers.map(|(number, name)| (name, number)).collect();
+    assert_eq!(numbers["/zone"], 1);
+    assert_eq!(numbers.values().max(), Some(&700));
 }
 
 #[test]

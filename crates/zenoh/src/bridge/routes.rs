@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use pteros_msg::message::ros_type_name;
-use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_runtime::error::EndpointError;
 
 use super::counters::{RouteCounters, RouteCounts};
 use super::network::{Changed, Network};
-use super::plan::{FindHash, Plan, Planner, Refusal, ServiceKey, WantedService, WantedTopic};
+use super::plan::{
+    FindHash, Plan, Planner, Refusal, ServiceKey, Shares, WantedService, WantedTopic,
+};
 use super::rules::Rules;
 use super::service_route::ServiceRoute;
 use super::topic_route::{Counterpart, TopicClass, TopicGroup};
 use super::view::{Side, SideView};
 use crate::bridge_path::{BridgeId, BridgePath};
+use crate::key::Role;
 
 /// Publishers and services that a bridge routes. When full, further ones are refused with
 /// a report until others end.
@@ -193,8 +196,10 @@ impl Routes {
         self.end_routes(&plan);
         let are_left = self.begin_routes(&plan);
         let present = Side::BOTH.map(|side| publishers(&views[index(side)]));
+        let nobody = HashSet::new();
         for (class, group) in &self.groups {
-            group.note_publishers(&present[index(class.side)]);
+            let of_topic = present[index(class.side)].get(class.name.as_str());
+            group.note_publishers(of_topic.unwrap_or(&nobody));
         }
         self.update();
         plan.is_waiting || are_left
@@ -279,22 +284,18 @@ impl Routes {
     /// Participants are served in turn, so that one with thousands of endpoints delays no
     /// other. Returns whether some are left.
     fn begin_routes(&mut self, plan: &Plan) -> bool {
-        let mut ranks: HashMap<(Side, GuidPrefix), usize> = HashMap::new();
-        let new = plan
-            .topics
-            .keys()
-            .filter(|key| !self.topics.contains_key(key));
-        let mut new: Vec<(usize, (Side, Guid))> = new
-            .map(|key| {
-                let rank = ranks.entry((key.0, key.1.prefix)).or_default();
-                *rank += 1;
-                (*rank, *key)
-            })
-            .collect();
+        let mut shares = Shares::default();
+        let keys = plan.topics.keys();
+        let new = keys.filter(|key| !self.topics.contains_key(key));
+        let new = new.map(|key| (shares.next(key.0, key.1.prefix), *key));
+        let mut new: Vec<(usize, (Side, Guid))> = new.collect();
         new.sort_unstable();
+        let mut shares = Shares::default();
         let services = plan.services.iter();
         let services = services.filter(|(key, _)| !self.services.contains_key(key));
-        let services: Vec<_> = services.collect();
+        let services = services.map(|of| (shares.next_service(plan, of.0), of));
+        let mut services: Vec<_> = services.collect();
+        services.sort_by_key(|(number, _)| *number);
         let are_left = new.len() > BEGUN_PER_LOOK || services.len() > BEGUN_PER_LOOK;
         for (_, (side, origin)) in new.into_iter().take(BEGUN_PER_LOOK) {
             if let Some(wanted) = plan.topics.get(&(side, origin)) {
@@ -303,7 +304,7 @@ impl Routes {
                 self.note_begin(name, outcome);
             }
         }
-        for (key, wanted) in services.into_iter().take(BEGUN_PER_LOOK) {
+        for (_, (key, wanted)) in services.into_iter().take(BEGUN_PER_LOOK) {
             let name = RouteName::of_service(key, wanted);
             let outcome = self.begin_service(key, wanted, &name);
             self.note_begin(name, outcome);
@@ -498,12 +499,55 @@ fn index(side: Side) -> usize {
     }
 }
 
-fn publishers(view: &SideView) -> HashSet<Guid> {
+/// The publishers of each topic.
+fn publishers(view: &SideView) -> HashMap<&str, HashSet<Guid>> {
     let endpoints = view.endpoints.iter();
-    let writers = endpoints.filter(|seen| seen.data.is_writer());
-    writers.map(|seen| seen.data.guid).collect()
+    let writers = endpoints.filter(|seen| seen.place.role == Role::Publisher);
+    let mut topics: HashMap<&str, HashSet<Guid>> = HashMap::new();
+    for seen in writers {
+        let of_topic = topics.entry(&seen.place.name).or_default();
+        of_topic.insert(seen.data.guid);
+    }
+    topics
 }
 
 fn shown_type(dds_name: &str) -> String {
     ros_type_name(dds_name).unwrap_or_else(|| dds_name.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::discovery::data::EndpointData;
+    use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
+    use pteros_rtps::qos::EndpointQos;
+
+    use super::super::view::SeenEndpoint;
+    use super::*;
+    use crate::key::Place;
+
+    /// Regression: each topic's group got the publishers of all topics, so that time and memory
+    /// grew by the square of their number.
+    #[test]
+    fn a_group_is_told_the_publishers_of_its_topic_alone() {
+        let seen = |number: u16| {
+            let [high, low] = number.to_be_bytes();
+            let entity = EntityId::new([0, high, low], EntityId::KIND_WRITER_NO_KEY);
+            let guid = GuidPrefix([9; 12]).with(entity);
+            let topic = format!("rt/topic_{}", number / 3);
+            let data = EndpointData::new(guid, &topic, "a::msg::dds_::B_", EndpointQos::default());
+            SeenEndpoint {
+                place: Place::of(&data).unwrap(),
+                path: None,
+                vendor: VendorId::default(),
+                data: Arc::new(data),
+            }
+        };
+        let view = SideView {
+            endpoints: (0..2_100).map(seen).collect(),
+            ..SideView::default()
+        };
+        let topics = publishers(&view);
+        assert_eq!(topics.len(), 700);
+        assert!(topics.values().all(|of_topic| of_topic.len() == 3));
+    }
 }

@@ -130,10 +130,7 @@ impl Rules {
         if let Some(known) = decisions.get(rtps_name) {
             return *known;
         }
-        let name = match rtps_name.split_once(ACTION_PART) {
-            Some((action, _)) => action,
-            None => rtps_name,
-        };
+        let name = action_of(rtps_name).unwrap_or(rtps_name);
         let has = |selections: &[NameSelection]| selections.iter().any(|of| of(name));
         let rate = self.rates.iter().find(|(of, _)| of(name));
         let decision = RuleDecision {
@@ -148,8 +145,21 @@ impl Rules {
     }
 }
 
-/// Part of the names of an action's topics and services.
-const ACTION_PART: &str = "/_action/";
+/// Ends of the names of an action's topics and services.
+const ACTION_ENDS: [&str; 5] = [
+    "/_action/send_goal",
+    "/_action/cancel_goal",
+    "/_action/get_result",
+    "/_action/feedback",
+    "/_action/status",
+];
+
+/// The action of a topic or service. Any other name with `_action` is a name of its own, which
+/// the rules for an action do not select.
+fn action_of(name: &str) -> Option<&str> {
+    let mut actions = ACTION_ENDS.iter().filter_map(|end| name.strip_suffix(end));
+    actions.next().filter(|action| !action.is_empty())
+}
 
 fn checked_namespace(given: String) -> Result<String, RuleError> {
     if given.is_empty() || given == "/" {
@@ -207,6 +217,35 @@ mod tests {
         }
         let other = rules.decision("/spin/_action/send_goal");
         assert!(!other.is_allowed && other.hertz == Some(3.0));
+    }
+
+    /// Regression: `/_action/x` was decided as the empty name, which no rule selects, and
+    /// `/x/_action/y` as `/x`.
+    #[test]
+    fn what_only_looks_like_a_part_of_an_action_is_chosen_by_its_whole_name() {
+        let odd = [
+            "/_action/feedback",
+            "/_action/other",
+            "/navigate/_action/other",
+            "/navigate/_action/feedback/more",
+            "/navigate/_action/send_goals",
+        ];
+        let denied = RuleOptions {
+            deny: vec![Arc::new(move |name| odd.contains(&name))],
+            ..RuleOptions::default()
+        };
+        let allowed = RuleOptions {
+            allow: vec![names(&["/navigate", ""])],
+            ..RuleOptions::default()
+        };
+        for options in [denied, allowed] {
+            let rules = Rules::new(options).unwrap();
+            for name in odd {
+                assert!(!rules.decision(name).is_allowed, "{name}");
+            }
+            let nested = "/navigate/_action/status";
+            assert!(rules.decision(nested).is_allowed);
+        }
     }
 
     #[test]

@@ -226,7 +226,7 @@ impl TopicGroup {
         publishers.routed.is_empty()
     }
 
-    /// Notes all publishers of the side, so that messages of unrouted ones do not renew
+    /// Notes all publishers of the topic, so that messages of unrouted ones do not renew
     /// the subscription.
     pub fn note_publishers(&self, present: &HashSet<Guid>) {
         let mut publishers = self.publishers.lock();

@@ -28,6 +28,7 @@ use pteros_zenoh::bridge::{
 
 use crate::harness::{Net, SOON, add_two_ints, next, text, until};
 use pteros_test_support::spin_thread::SpinThread;
+use zenoh::Wait as _;
 
 /// A domain for RTPS that no other test of this program has.
 fn domain() -> u32 {
@@ -660,6 +661,46 @@ fn a_ring_of_bridges_brings_nothing_back() {
     assert_eq!(total(), 21 * 4);
     assert!(own.take().is_none() && subscription.take().is_none());
     assert_eq!(own.matched_count(), 1);
+}
+
+/// Regression: each route was told all publishers of its side, and services began in the order
+/// of their names. A peer with a thousand endpoints delayed a new route of others by seconds.
+/// There are fewer here than a participant may have: the bridge is one for all that it routes.
+#[test]
+fn a_crowd_of_endpoints_delays_no_route_of_others() {
+    const HASH: &str = "RIHS01_0000000000000000000000000000000000000000000000000000000000000007";
+    let pair = Pair::plain();
+    let crowd = pair.net.plain_session();
+    let own = crowd.zid();
+    let tokens: Vec<_> = (0..500)
+        .map(|number| {
+            let begin = format!("@ros2_lv/0/{own}/0/{number}");
+            let key = match number % 3 {
+                0 => format!("{begin}/SS/%/%/crowd/%a_{number}/std_srvs::srv::dds_::Empty_/{HASH}/::,10:,:,:,,"),
+                1 => format!("{begin}/MP/%/%/crowd/%a_{number}/std_msgs::msg::dds_::String_/{HASH}/::,10:,:,:,,"),
+                _ => format!("{begin}/MP/%/%/crowd/%a/std_msgs::msg::dds_::String_/{HASH}/:1:,10:,:,:,,"),
+            };
+            crowd.liveliness().declare_token(key).wait().unwrap()
+        })
+        .collect();
+    for (round, (here, there)) in pair.both_ways().into_iter().enumerate() {
+        let name = format!("z_{round}");
+        let talker = here.create_node("talker").unwrap();
+        let publisher: Publisher<Text> = talker.create_publisher(name.as_str()).unwrap();
+        let listener = there.create_node("listener").unwrap();
+        let subscription: Subscription<Text> =
+            listener.create_polled_subscription(name.as_str()).unwrap();
+        matched(&publisher, &subscription);
+        publisher.publish(&text(round)).unwrap();
+        assert_eq!(next(&subscription), round.to_string());
+        let _served = serve(here, &format!("{name}_add"));
+        let client = listener.create_client::<AddTwoInts>(&format!("{name}_add"));
+        let client = client.unwrap();
+        assert!(client.wait_for_service(SOON));
+        let answer = client.call(&AddTwoIntsRequest { a: 1, b: 2 }, SOON);
+        assert_eq!(answer.unwrap().sum, 3);
+    }
+    drop(tokens);
 }
 
 #[test]

@@ -15,3 +15,4 @@ mod nat;
 mod parts;
 mod reports;
 mod routed;
+mod stopped;
