@@ -23,6 +23,7 @@ pub mod keystore;
 pub mod mutation;
 pub mod own_process;
 pub mod peer;
+pub mod program;
 pub mod random;
 #[cfg(feature = "rtps")]
 pub mod rtps;

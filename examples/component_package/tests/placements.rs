@@ -1,7 +1,7 @@
 //! The same components alone, statically composed and loaded by a container.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -12,30 +12,18 @@ use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::interfaces::std_msgs::msg::Int64;
 use pteros::parameter::ParameterValue;
 use pteros::prelude::*;
+use pteros_test_support::program::Program;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A program in the background; killed when dropped.
-struct Running(Child);
-
-impl Running {
-    fn start(program: &str, domain: u32, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command
-            .env("ROS_DOMAIN_ID", domain.to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            .env("PTEROS_COMPONENT_PATH", libraries())
-            .env_remove("AMENT_PREFIX_PATH")
-            .args(arguments);
-        Self(command.spawn().unwrap())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn start(program: &str, domain: u32, arguments: &[&str]) -> Program {
+    let mut command = Command::new(program);
+    command
+        .env("ROS_DOMAIN_ID", domain.to_string())
+        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        .env("PTEROS_COMPONENT_PATH", libraries())
+        .env_remove("AMENT_PREFIX_PATH");
+    Program::spawn(command.args(arguments))
 }
 
 /// The folder where cargo puts the library that is built beside the tests.
@@ -89,7 +77,7 @@ impl TopicListener {
 fn a_component_runs_alone_and_uses_ros_arguments() {
     let ear = TopicListener::new(domain(0), "steps");
     let arguments = ["--ros-args", "-p", "step:=5", "-r", "count:=steps"];
-    let _counter = Running::start(env!("CARGO_BIN_EXE_counter"), domain(0), &arguments);
+    let _counter = start(env!("CARGO_BIN_EXE_counter"), domain(0), &arguments);
     let numbers = ear.next(2);
     assert!(numbers.iter().all(|number| number % 5 == 0), "{numbers:?}");
 }
@@ -97,7 +85,7 @@ fn a_component_runs_alone_and_uses_ros_arguments() {
 #[test]
 fn both_are_statically_composed_in_one_program() {
     let ear = TopicListener::new(domain(1), "doubled");
-    let _composed = Running::start(env!("CARGO_BIN_EXE_composed"), domain(1), &[]);
+    let _composed = start(env!("CARGO_BIN_EXE_composed"), domain(1), &[]);
     let numbers = ear.next(2);
     assert!(numbers.iter().all(|number| number % 2 == 0), "{numbers:?}");
 }
@@ -106,7 +94,7 @@ fn both_are_statically_composed_in_one_program() {
 fn both_are_loaded_from_the_library_and_unloaded_again() {
     let ear = TopicListener::new(domain(2), "twice");
     let program = env!("CARGO_BIN_EXE_component_package_container");
-    let _container = Running::start(program, domain(2), &["--executor", "isolated"]);
+    let _container = start(program, domain(2), &["--executor", "isolated"]);
     let service = |name| format!("/ComponentManager/_container/{name}");
     let load = ear
         .node

@@ -2,19 +2,12 @@
 //! `cargo xtask flood` parses.
 #![allow(clippy::disallowed_methods, reason = "starts programs")]
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+
+use pteros_test_support::program::Program;
 
 /// Different from the domains of other tests.
 const DOMAIN: &str = "219";
-
-struct Pong(Child);
-
-impl Drop for Pong {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn program(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ping-pong"));
@@ -28,8 +21,7 @@ fn program(words: &[&str]) -> Command {
 
 #[test]
 fn every_ping_gets_a_pong_and_is_timed() {
-    let pong = program(&["pong"]).stdout(Stdio::null()).spawn();
-    let _pong = Pong(pong.expect("pong starts"));
+    let _pong = Program::spawn(program(&["pong"]).stdout(Stdio::null()));
     let words = ["ping", "--count", "20", "--warmup", "5", "--timeout", "30"];
     let output = program(&words).output().expect("ping runs");
     let said = String::from_utf8_lossy(&output.stdout);

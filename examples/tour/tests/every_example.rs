@@ -2,76 +2,37 @@
 //! only.
 #![allow(clippy::disallowed_methods, reason = "starts programs")]
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
+
+use pteros_test_support::program::Program;
 
 /// Domains of this file, one per test, different from those of other tests.
 const DOMAIN: u32 = 210;
 
-struct Program {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Program {
-    fn start(name: &str, domain: u32) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tour"))
-            .arg(name)
-            .env("ROS_DOMAIN_ID", domain.to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            .env_remove("ROS_STATIC_PEERS")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the example starts");
-        let output = child.stdout.take().expect("its output is piped");
-        Self {
-            child,
-            lines: BufReader::new(output).lines(),
-        }
-    }
-
-    /// Reads lines until one contains `text`.
-    fn expect(&mut self, text: &str) {
-        let found = self
-            .lines
-            .by_ref()
-            .map_while(Result::ok)
-            .any(|line| line.contains(text));
-        assert!(found, "it ended without saying {text:?}");
-    }
-
-    /// Interrupts it as Ctrl-C does. It must exit without error.
-    fn interrupt(mut self) {
-        let sent = Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
-            .status();
-        assert!(sent.is_ok_and(|status| status.success()));
-        assert!(self.child.wait().expect("it ends").success());
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(name: &str, domain: u32) -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tour"));
+    command
+        .arg(name)
+        .env("ROS_DOMAIN_ID", domain.to_string())
+        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        .env_remove("ROS_STATIC_PEERS");
+    Program::start(&mut command)
 }
 
 /// Runs an example that ends by itself.
 fn run(name: &str, domain: u32, promises: &[&str]) {
-    let mut program = Program::start(name, domain);
+    let mut program = start(name, domain);
     for promise in promises {
         program.expect(promise);
     }
-    assert!(program.child.wait().expect("it ends").success(), "{name}");
+    program.finish();
 }
 
 #[test]
 fn a_listener_receives_the_talkers_messages_and_the_graph_shows_both() {
-    let mut watch = Program::start("graph_watch", DOMAIN);
-    let mut listener = Program::start("listener", DOMAIN);
-    let mut talker = Program::start("talker", DOMAIN);
+    let mut watch = start("graph_watch", DOMAIN);
+    let mut listener = start("listener", DOMAIN);
+    let mut talker = start("talker", DOMAIN);
     talker.expect("Publishing: 'Hello World: 2'");
     listener.expect("I heard: 'Hello World: ");
     watch.expect("/chatter [std_msgs/msg/String]");
@@ -143,13 +104,12 @@ fn an_image_is_written_and_read_in_a_loaned_message() {
 
 #[test]
 fn an_external_event_loop_serves_a_node_and_the_keyboard() {
-    let mut program = Program::start("event_loop", DOMAIN + 7);
+    let mut program = start("event_loop", DOMAIN + 7);
     program.expect("tick");
-    let mut keyboard = program.child.stdin.take().expect("it is piped");
-    writeln!(keyboard, "typed by hand").expect("it reads");
+    program.write_line("typed by hand");
     program.expect("received: typed by hand");
     // The end of the keyboard input does not end the program.
-    drop(keyboard);
+    program.close_input();
     program.expect("tick");
     program.interrupt();
 }

@@ -2,15 +2,13 @@
 //! binary again, with an environment variable that selects the part.
 #![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
-use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Stdio};
 
 use pteros_net::{
     Events, Poller, ShutdownSignals, handle_shutdown_signals, shutdown_request, shutdown_signal,
 };
 use pteros_test_support::own_process;
-use rustix::process::{Pid, Signal, kill_process};
+use pteros_test_support::program::Program;
 
 const PART: &str = "PTEROS_TEST_SHUTDOWN_PART";
 
@@ -105,63 +103,52 @@ fn is_handled(number: u32) -> bool {
     mask >> (number - 1) & 1 == 1
 }
 
-fn start(part: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut child = own_process::command("shutdown::child")
-        .env(PART, part)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("start the child");
-    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    (child, lines)
-}
-
-fn expect(lines: &mut Lines<BufReader<ChildStdout>>, wanted: &str) {
-    let found = lines.any(|line| line.expect("text").ends_with(wanted));
-    assert!(found, "the child ended without saying {wanted:?}");
-}
-
-fn terminate(child: &Child) {
-    kill_process(Pid::from_child(child), Signal::TERM).expect("signal the child");
+fn start(part: &str) -> Program {
+    let mut command = own_process::command("shutdown::child");
+    Program::start(command.env(PART, part))
 }
 
 #[test]
 fn the_first_signal_requests_shutdown_and_the_second_kills() {
-    let (mut child, mut lines) = start("stays");
-    expect(&mut lines, "ready");
-    terminate(&child);
-    expect(&mut lines, "asked");
+    let mut child = start("stays");
+    child.expect("ready");
+    child.signal("TERM");
+    child.expect("asked");
     // Those that come at once are the first one again.
     let status = loop {
-        terminate(&child);
-        if let Some(status) = child.try_wait().expect("wait") {
+        child.signal("TERM");
+        if let Some(status) = child.try_wait() {
             break status;
         }
         std::thread::yield_now();
     };
-    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()));
+    assert_eq!(
+        status.signal(),
+        Some(nix::sys::signal::Signal::SIGTERM as i32)
+    );
 }
 
 #[test]
 fn a_signal_that_comes_twice_at_once_is_one_request() {
-    let (mut child, mut lines) = start("twice");
-    expect(&mut lines, "alive true");
-    assert!(child.wait().expect("wait").success());
+    let mut child = start("twice");
+    child.expect("alive true");
+    child.finish();
 }
 
 #[test]
 fn after_a_clear_the_next_signal_requests_shutdown_again() {
-    let (mut child, mut lines) = start("clears");
-    expect(&mut lines, "ready");
-    terminate(&child);
-    expect(&mut lines, "cleared false");
-    terminate(&child);
-    expect(&mut lines, "asked again");
-    assert!(child.wait().expect("wait").success());
+    let mut child = start("clears");
+    child.expect("ready");
+    child.signal("TERM");
+    child.expect("cleared false");
+    child.signal("TERM");
+    child.expect("asked again");
+    child.finish();
 }
 
 #[test]
 fn chosen_signals_request_shutdown_and_end_nothing_and_the_others_have_their_handlers_back() {
-    let (mut child, mut lines) = start("by choice");
-    expect(&mut lines, "handled by choice");
-    assert!(child.wait().expect("wait").success());
+    let mut child = start("by choice");
+    child.expect("handled by choice");
+    child.finish();
 }
