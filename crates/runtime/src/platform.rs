@@ -151,8 +151,6 @@ pub struct SocketPlan {
 pub struct OpenedSockets {
     /// The sockets.
     pub sockets: Box<dyn DatagramSockets>,
-    /// Index of the participant on this host, which chose its ports.
-    pub participant_index: u32,
     /// The unicast locators of this participant.
     pub unicast: Vec<Locator>,
     /// Its own addresses, for choosing among a peer's locators.

@@ -123,25 +123,15 @@ pub struct ConnectionTotals {
 impl ConnectionTotals {
     /// In the order of the discovery log. Later fields are appended.
     pub(crate) fn to_words(self) -> [u64; 8] {
-        let Self {
-            connections: shm,
-            sent,
-            received,
-            ring_full,
-            pool_exhausted,
-            too_large,
-            connection_down,
-            samples_lost,
-        } = self;
         [
-            shm,
-            sent,
-            received,
-            ring_full,
-            pool_exhausted,
-            too_large,
-            connection_down,
-            samples_lost,
+            self.connections,
+            self.sent,
+            self.received,
+            self.ring_full,
+            self.pool_exhausted,
+            self.too_large,
+            self.connection_down,
+            self.samples_lost,
         ]
     }
 

@@ -185,7 +185,7 @@ impl Platform for SystemPlatform {
 
     fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         let usable = usable_interfaces(&plan.interfaces)?;
-        let (unicast, participant_index) = bind_unicast(plan)?;
+        let unicast = bind_unicast(plan)?;
         let mut advice = Vec::new();
         let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
         advice.extend(grant.advice());
@@ -212,7 +212,6 @@ impl Platform for SystemPlatform {
         }
         Ok(OpenedSockets {
             sockets: Box::new(sockets),
-            participant_index,
             unicast: links.unicast,
             own_addresses: links.addresses,
             multicast,
@@ -230,7 +229,7 @@ impl Platform for SystemPlatform {
     }
 }
 
-fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
+fn bind_unicast(plan: &SocketPlan) -> Result<UdpSocket, OpenError> {
     let address = if plan.local_only {
         Ipv4Addr::LOCALHOST
     } else {
@@ -240,7 +239,7 @@ fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
     for index in 0..=PARTICIPANT_INDEX_MAX {
         let port = unicast_port(plan.domain_id, index);
         match UdpSocket::bind_unicast(address, port) {
-            Ok(socket) => return Ok((socket, index)),
+            Ok(socket) => return Ok(socket),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
             Err(source) => {
                 return Err(OpenError::Socket {
@@ -255,13 +254,11 @@ fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
     }
     // Any port: same-host peers learn it from the discovery log, others from
     // announcements.
-    UdpSocket::bind_unicast(address, 0)
-        .map(|socket| (socket, PARTICIPANT_INDEX_MAX + 1))
-        .map_err(|_| OpenError::NoFreePort {
-            domain_id: plan.domain_id,
-            first: unicast_port(plan.domain_id, 0),
-            last,
-        })
+    UdpSocket::bind_unicast(address, 0).map_err(|_| OpenError::NoFreePort {
+        domain_id: plan.domain_id,
+        first: unicast_port(plan.domain_id, 0),
+        last,
+    })
 }
 
 const UNICAST: u64 = 0;

@@ -245,7 +245,6 @@ pub struct RevocationList {
     signed: Signed,
     issuer: Name,
     revoked: Vec<(Vec<u8>, UnixTime)>,
-    this_update: UnixTime,
     next_update: Option<UnixTime>,
 }
 
@@ -314,7 +313,6 @@ impl RevocationList {
                     (serial, unix(entry.revocation_date))
                 })
                 .collect(),
-            this_update: unix(list.this_update),
             next_update: list.next_update.map(unix),
         })
     }
@@ -334,11 +332,6 @@ impl RevocationList {
     /// When a newer list was due, if that time is past.
     pub fn is_outdated(&self, now: UnixTime) -> Option<UnixTime> {
         self.next_update.filter(|next| *next < now)
-    }
-
-    /// When it was issued.
-    pub fn made(&self) -> UnixTime {
-        self.this_update
     }
 }
 

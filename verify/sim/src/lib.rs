@@ -21,5 +21,4 @@ pub mod world;
 pub use network::link::Link;
 pub use network::sample_transport::TransportBus;
 pub use simulation::Simulation;
-pub use simulation::process::Runner;
 pub use simulation::threads::{SimThread, ThreadBody};

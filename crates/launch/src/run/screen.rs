@@ -62,11 +62,6 @@ impl Screen {
         }
     }
 
-    /// The format.
-    pub fn options(&self) -> ScreenOptions {
-        self.options
-    }
-
     /// Writes a line of process output.
     pub fn output(&mut self, task: usize, name: &str, stream: &str, text: &[u8]) {
         if self.options.json {
@@ -128,11 +123,6 @@ impl Screen {
     pub fn json(&mut self, value: &Value) {
         self.buffer.extend_from_slice(value.to_string().as_bytes());
         self.buffer.push(b'\n');
-    }
-
-    /// Writes text unchanged.
-    pub fn raw(&mut self, text: &str) {
-        self.buffer.extend_from_slice(text.as_bytes());
     }
 
     /// Sets the status line, shown from the next flush on until it is replaced.

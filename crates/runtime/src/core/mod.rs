@@ -299,7 +299,7 @@ impl Core {
                 send,
                 tracer,
             };
-            let sockets = SocketReport::new(opened.participant_index, opened.advice);
+            let sockets = SocketReport::new(opened.advice);
             let security = SecurityHooks(security.map(Box::new));
             let discovery =
                 new_discovery(&options, &parts, sockets, opened.shm, transports, security);
@@ -342,12 +342,6 @@ impl Core {
     /// The options with which the context was opened.
     pub fn options(&self) -> &CoreOptions {
         &self.options
-    }
-
-    /// The participant index on this host, which determines the ports (RTPS 2.5
-    /// §9.6.1.1).
-    pub fn participant_index(&self) -> u32 {
-        self.discovery().sockets.participant_index
     }
 
     /// Hints for the operator about the sockets, such as clamped buffers.

@@ -11,7 +11,6 @@ type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
 
 /// See the module documentation.
 pub(crate) struct SocketReport {
-    pub(crate) participant_index: u32,
     pub(crate) advice: Vec<String>,
     /// When the interfaces were last listed, nanoseconds; 0: at the opening.
     pub(crate) interfaces_listed_at: AtomicU64,
@@ -19,9 +18,8 @@ pub(crate) struct SocketReport {
 }
 
 impl SocketReport {
-    pub(crate) fn new(participant_index: u32, advice: Vec<String>) -> Self {
+    pub(crate) fn new(advice: Vec<String>) -> Self {
         Self {
-            participant_index,
             advice,
             interfaces_listed_at: AtomicU64::new(0),
             told_moves: Mutex::default(),

@@ -100,13 +100,6 @@ impl SubscriptionGroup {
         self.state.lock().accesses > 0
     }
 
-    /// Whether a sample of some reader can be taken now.
-    pub fn has_samples(&self) -> bool {
-        let state = self.state.lock();
-        !state.has_had_access
-            || (0..state.members.len()).any(|index| state.sets.ready.has_takeable(index))
-    }
-
     /// Reserves an index for a reader that is about to be created.
     pub(crate) fn add_reader(
         self: &Arc<Self>,

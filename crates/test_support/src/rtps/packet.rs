@@ -5,7 +5,6 @@ use pteros_rtps::id::{EntityId, GuidPrefix};
 
 /// Ids of submessages.
 pub mod id {
-    pub const PAD: u8 = 0x01;
     pub const ACKNACK: u8 = 0x06;
     pub const HEARTBEAT: u8 = 0x07;
     pub const GAP: u8 = 0x08;

@@ -99,21 +99,6 @@ impl TwoHosts {
         address(index.unwrap_or(0))
     }
 
-    /// A command that runs `command` on one of the hosts.
-    pub fn on(&self, host: &str, command: &Command) -> Command {
-        let [program, words @ ..] = Self::command_prefix(host);
-        let mut moved = Command::new(program);
-        moved.args(words).arg(command.get_program());
-        moved.args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => moved.env(name, value),
-                None => moved.env_remove(name),
-            };
-        }
-        moved
-    }
-
     /// Creates one veth pair from host to host.
     fn shape(&self, link: EmulatedLink) -> Result<()> {
         let [left, right] = ["left0", "right0"];

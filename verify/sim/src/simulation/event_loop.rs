@@ -19,7 +19,7 @@ use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::{Core, DriverState};
 use pteros_seeded_bugs::take_steps;
 
-use super::process::{ExternalContext, Runner, SimProcess};
+use super::process::SimProcess;
 use super::thread_scheduler::ThreadScheduler;
 use crate::network::Network;
 use crate::network::trace::Trace;
@@ -252,7 +252,7 @@ impl EventLoop {
                 let at = at.max(process.paused_until);
                 offer((at < u64::MAX).then_some(at), NextEvent::Poll(index));
             }
-            offer(process.external_due(now), NextEvent::Poll(index));
+            offer(process.external_due(), NextEvent::Poll(index));
         }
         offer(self.network().next_at(), NextEvent::Datagram);
         let events = self.agenda().and_then(|agenda| agenda.next_at());
@@ -361,21 +361,7 @@ impl EventLoop {
 
     /// Attaches an external context, in place of the previous one.
     pub fn attach_external_context(&self, process: usize, core: &Weak<dyn UndrivenContext>) {
-        let external = ExternalContext {
-            core: core.clone(),
-            runner: None,
-        };
-        let left = self.processes()[process].external.replace(external);
-        drop(left);
-    }
-
-    /// Sets the runner of an external context.
-    pub fn set_runner(&self, process: usize, runner: Option<Box<dyn Runner>>) {
-        let left = match &mut self.processes()[process].external {
-            Some(external) => std::mem::replace(&mut external.runner, runner),
-            None => None,
-        };
-        // Dropped outside of the lock, because a context ends with its last holder.
+        let left = self.processes()[process].external.replace(core.clone());
         drop(left);
     }
 
@@ -384,30 +370,22 @@ impl EventLoop {
     fn poll_external(&self, process: usize) -> bool {
         loop {
             let now = self.now();
-            let (core, runner) = {
+            let core = {
                 let mut processes = self.processes();
                 let entry = &mut processes[process];
-                let Some(external) = &mut entry.external else {
+                let Some(external) = &entry.external else {
                     return false;
                 };
                 if entry.blocked || entry.paused_until > now {
                     return true;
                 }
                 entry.polls_total += 1;
-                let Some(core) = external.core.upgrade() else {
-                    return true;
-                };
-                (core, external.runner.take())
+                external.upgrade()
             };
-            match runner {
-                Some(mut runner) => {
-                    runner.run();
-                    self.restore_runner(process, runner, &*core);
-                }
-                None => {
-                    core.drive_undriven(DRAIN_ROUNDS);
-                }
-            }
+            let Some(core) = core else {
+                return true;
+            };
+            core.drive_undriven(DRAIN_ROUNDS);
             self.check_memory(process, &*core);
             let socket = self.processes()[process].socket;
             let has_input = socket.is_some_and(|s| self.network().has_input(s));
@@ -415,19 +393,5 @@ impl EventLoop {
                 return true;
             }
         }
-    }
-
-    /// Puts a runner back, unless another context has replaced its own meanwhile.
-    fn restore_runner(&self, process: usize, runner: Box<dyn Runner>, core: &dyn UndrivenContext) {
-        let mut processes = self.processes();
-        if let Some(external) = &mut processes[process].external
-            && std::ptr::addr_eq(external.core.as_ptr(), core)
-            && external.runner.is_none()
-        {
-            external.runner = Some(runner);
-            return;
-        }
-        drop(processes);
-        drop(runner);
     }
 }

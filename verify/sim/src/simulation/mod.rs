@@ -18,7 +18,6 @@ use pteros_rtps::time::Duration as Span;
 use pteros_runtime::platform::Platform;
 
 use self::event_loop::EventLoop;
-use self::process::Runner;
 use self::thread_scheduler::WakeCondition;
 use self::threads::{SimThread, ThreadBody};
 use crate::network::link::Link;
@@ -88,28 +87,14 @@ impl Simulation {
         Arc::new(env)
     }
 
-    /// Sets the runner of a process's callbacks. It runs whenever there is
-    /// something to run, until it is removed with `None` or the next context is
-    /// opened.
-    pub fn set_runner(&self, process: usize, runner: Option<Box<dyn Runner>>) {
-        self.world.set_runner(process, runner);
-    }
-
     /// Disconnects a process for good. Nothing that it sends from now on arrives,
     /// including its departure. The caller drops the rest.
     pub fn crash(&self, process: usize) {
-        self.world.set_runner(process, None);
         let socket = self.world.processes()[process].socket.take();
         if let Some(socket) = socket {
             let now = self.world.now();
             self.world.network().close(now, socket);
         }
-    }
-
-    /// Pauses a process, as one that gets no CPU.
-    pub fn pause(&self, process: usize, span: Duration) {
-        let until = self.world.now().saturating_add(nanos(span));
-        self.world.processes()[process].paused_until = until;
     }
 
     /// Simulated time since the start.

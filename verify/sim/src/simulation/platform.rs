@@ -113,7 +113,6 @@ impl Platform for SimEnv {
                 number,
                 is_external: self.is_external,
             }),
-            participant_index: index,
             unicast: links.as_ref().map_or(vec![address], |l| l.unicast.clone()),
             own_addresses: match &links {
                 Some(links) => links.addresses.clone(),

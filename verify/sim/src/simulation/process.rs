@@ -1,8 +1,7 @@
 //! Simulated processes: the running context of each, or an external context that a
 //! caller opens over the simulated clock and network.
 //!
-//! External contexts are those of tests of `pteros` and of whole nodes. Executors
-//! run their callbacks through a [`Runner`].
+//! External contexts are those of tests of `pteros` and of whole nodes.
 
 use std::sync::{Arc, Weak};
 
@@ -29,7 +28,7 @@ pub struct SimProcess {
     /// The running process, if any.
     pub running: Option<RunningProcess>,
     /// A context that a caller opened instead, if any.
-    pub external: Option<ExternalContext>,
+    pub external: Option<Weak<dyn UndrivenContext>>,
     /// Number of starts so far.
     pub incarnations: u32,
     /// The incarnation that first used the current GUID prefix.
@@ -58,32 +57,12 @@ pub fn unique(process: usize, incarnation: u32) -> [u8; 10] {
     [process, a, b, c, d, process, a, b, c, d]
 }
 
-/// Runs the callbacks of an external context.
-pub trait Runner: Send {
-    /// Runs what is ready and polls the driver once. Never blocks.
-    fn run(&mut self);
-
-    /// Nanoseconds until it has something to run even if nothing arrives.
-    fn due(&self) -> Option<u64>;
-}
-
-/// A context that a caller has opened.
-pub struct ExternalContext {
-    /// The context.
-    pub core: Weak<dyn UndrivenContext>,
-    /// `None` while it runs.
-    pub runner: Option<Box<dyn Runner>>,
-}
-
 impl SimProcess {
     /// When the external context has something to do even if nothing arrives.
-    pub fn external_due(&self, now: u64) -> Option<u64> {
+    pub fn external_due(&self) -> Option<u64> {
         let external = self.external.as_ref().filter(|_| !self.blocked)?;
-        let core = external.core.upgrade()?;
-        let runner = external.runner.as_ref().and_then(|runner| runner.due());
-        let runner = runner.map_or(u64::MAX, |span| now.saturating_add(span));
-        let at = core.next_deadline().as_nanos().min(runner);
-        let at = at.max(self.paused_until);
+        let core = external.upgrade()?;
+        let at = core.next_deadline().as_nanos().max(self.paused_until);
         (at < u64::MAX).then_some(at)
     }
 }

@@ -256,7 +256,6 @@ impl Platform for Place {
         drop(network);
         Ok(OpenedSockets {
             sockets: Box::new(place()),
-            participant_index: u32::try_from(self.index).unwrap(),
             unicast: vec![address(self.index)],
             own_addresses: vec![OwnAddress {
                 ip: [127, 0, 0, 1],

@@ -136,7 +136,6 @@ impl Platform for Place {
                 network: self.network.clone(),
                 index: self.index,
             }),
-            participant_index: u32::try_from(self.index).unwrap(),
             unicast: vec![address(self.index)],
             own_addresses: (0..=10)
                 .map(|host| OwnAddress {

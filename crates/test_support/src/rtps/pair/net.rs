@@ -241,10 +241,6 @@ impl Net {
         }
     }
 
-    pub fn send_one(&mut self, to: Locator, bytes: Vec<u8>) {
-        self.launch_one(to, Sent::plain(bytes));
-    }
-
     fn launch_one(&mut self, to: Locator, mut bytes: Sent) {
         if self.strip_heartbeats {
             bytes.head = without(&bytes.head, 0x07);
