@@ -216,7 +216,7 @@ def test_a_velocity_is_that_of_a_turning_body():
 def test_a_rotation_has_the_sign_that_tf2_gives_it(yaw, expected):
     buffer = BufferCore()
     buffer.set_transform_static(transform('a', 'b', 0, 1.0, yaw), 'test')
-    (_, (_, _, z, w)), _ = buffer._lookup('a', 'b', 0, 'test')
+    (_, (_, _, z, w)), _ = buffer._lookup('a', 'b', 0)
     assert (z, w) == pytest.approx(expected)
 
 
