@@ -77,10 +77,10 @@ impl Writer {
                 .get_mut(destination)
                 .is_some_and(|destination| {
                     let state = &acknack.state;
-                    let last_requested = state.iter().last().map_or(0, |last| last.0);
+                    let requests = !state.is_empty();
                     destination
                         .round_trip
-                        .note_acknack(now, state.base().0, last_requested);
+                        .note_acknack(now, state.base().0, requests);
                     crossing = destination.round_trip.crossing_time(suppression);
                     destination
                         .heartbeat_schedule
@@ -165,9 +165,6 @@ impl Writer {
         self.stats.nack_frags.tally();
         if nack.sequence.0 >= end || nack.state.is_empty() {
             return;
-        }
-        if let Some(destination) = self.matched.destinations.get_mut(reader.destination) {
-            destination.round_trip.note_nack_frag(now, nack.sequence.0);
         }
         reader.requests.begin_round_if_idle();
         let change = self.cache.history.find(nack.sequence);

@@ -130,18 +130,16 @@ impl RequestedChanges {
     pub fn request_fragments(&mut self, sequence: SequenceNumber, mut set: FragmentSet) -> bool {
         if self.samples.contains(sequence) {
             // It was requested as a whole, and part of it arrived since.
-            let partly_sent = self.partly_sent;
-            let is_partly_sent = partly_sent.sequence == sequence && partly_sent.next_fragment > 0;
-            if is_partly_sent && sequence > self.served_whole_through {
-                let sent = partly_sent.next_fragment;
-                let lost = set.iter().filter(|fragment| fragment.0 <= sent);
+            let PartlySentSample {
+                sequence: partly_sent,
+                next_fragment,
+                ..
+            } = self.partly_sent;
+            if partly_sent == sequence && next_fragment > 0 {
+                let lost = set.iter().filter(|fragment| fragment.0 <= next_fragment);
                 set = FragmentSet::from_numbers(set.base(), lost);
             } else {
-                // The rest was sent before, too: the reader requests what it lacks of it.
                 self.samples.remove(sequence);
-                if is_partly_sent {
-                    self.partly_sent = PartlySentSample::NONE;
-                }
             }
         }
         set.is_empty() || self.fragments.insert(sequence, set)

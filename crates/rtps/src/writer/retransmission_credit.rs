@@ -43,6 +43,8 @@ const PROBE_PAUSE_MAX: Duration = Duration::from_millis(200);
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(200);
 /// A shorter round trip grows as if it took so long.
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(1);
+/// Round trips to see before they are believed.
+const ROUND_TRIPS_MIN: u8 = 2;
 /// Bytes of the headers of a sample on the wire, beside its payload.
 pub(super) const SAMPLE_HEAD_BYTES: usize = 96;
 
@@ -314,14 +316,14 @@ pub(super) struct AckRoundTrip {
     /// A change without its acknowledgement, and when it was sent.
     open: Option<(Instant, i64)>,
     estimate: Duration,
-    is_known: bool,
+    seen: u8,
 }
 
 impl AckRoundTrip {
     pub const UNKNOWN: Self = Self {
         open: None,
         estimate: ROUND_TRIP_MAX,
-        is_known: false,
+        seen: 0,
     };
 
     /// Notes that a change was sent for the first time and requests an answer.
@@ -329,49 +331,32 @@ impl AckRoundTrip {
         self.open.get_or_insert((now, number));
     }
 
-    /// Notes an ACKNACK that acknowledges all numbers below `base`, and requests numbers up
-    /// to `last_requested`, zero for none. The estimate falls at once and grows slowly, at
-    /// most twofold: an acknowledgement that was lost in an outage comes as late as that
-    /// ends.
-    ///
-    /// A request for the change itself answers its first transmission, too. Without that, a
-    /// network that loses a part of each large sample would give no estimate. One for lower
-    /// numbers says nothing, and later ones may answer a retransmission (Karn's algorithm).
-    pub fn note_acknack(&mut self, now: Instant, base: i64, last_requested: i64) {
-        let Some((_, number)) = self.open else {
+    /// Notes an ACKNACK that acknowledges all numbers below `base`. The estimate
+    /// falls at once and grows slowly, at most twofold: an acknowledgement that was lost
+    /// in an outage comes as late as that ends. A lost change gives none (Karn's
+    /// algorithm).
+    pub fn note_acknack(&mut self, now: Instant, base: i64, requests: bool) {
+        let Some((sent_at, number)) = self.open else {
             return;
         };
-        if base.saturating_sub(1).max(last_requested) >= number {
-            self.note_answer(now);
-        } else if last_requested > 0 {
+        if base > number {
+            self.open = None;
+            let took = now.since(sent_at).as_nanos();
+            let old = self.estimate.as_nanos();
+            let more = took.saturating_sub(old).max(0) / 8;
+            let more = more.min(old.max(ROUND_TRIP_MIN.as_nanos()));
+            let next = took.min(old).saturating_add(more);
+            self.estimate = Duration::from_nanos(next).min(ROUND_TRIP_MAX);
+            self.seen = self.seen.saturating_add(1);
+        } else if requests {
             self.open = None;
         }
-    }
-
-    /// Notes a NACK_FRAG for fragments of this number.
-    pub fn note_nack_frag(&mut self, now: Instant, requested: i64) {
-        if self.open.is_some_and(|(_, number)| requested >= number) {
-            self.note_answer(now);
-        }
-    }
-
-    fn note_answer(&mut self, now: Instant) {
-        let Some((sent_at, _)) = self.open.take() else {
-            return;
-        };
-        let took = now.since(sent_at).as_nanos();
-        let old = self.estimate.as_nanos();
-        let more = took.saturating_sub(old).max(0) / 8;
-        let more = more.min(old.max(ROUND_TRIP_MIN.as_nanos()));
-        let next = took.min(old).saturating_add(more);
-        self.estimate = Duration::from_nanos(next).min(ROUND_TRIP_MAX);
-        self.is_known = true;
     }
 
     /// The time within which a repeated request crossed its answer: three quarters
     /// of the round trip. `shortest` while the round trip is unknown.
     pub fn crossing_time(&self, shortest: Duration) -> Duration {
-        if !self.is_known {
+        if self.seen < ROUND_TRIPS_MIN {
             return shortest;
         }
         let nanos = self.estimate.as_nanos();
@@ -687,35 +672,39 @@ mod tests {
     fn a_round_trip_falls_at_once_and_grows_slowly() {
         let mut trip = AckRoundTrip::UNKNOWN;
         let shortest = millis(1);
-        trip.note_acknack(at(0), 5, 0);
+        trip.note_acknack(at(0), 5, false);
         trip.note_sent(at(0), 5);
         trip.note_sent(at(40), 6);
-        trip.note_acknack(at(50), 5, 0);
-        trip.note_acknack(at(100), 6, 0);
-        assert_eq!(trip.crossing_time(shortest), millis(75));
+        trip.note_acknack(at(50), 5, false);
+        trip.note_acknack(at(100), 6, false);
+        assert_eq!(
+            trip.crossing_time(shortest),
+            shortest,
+            "one is not believed"
+        );
         trip.note_sent(at(200), 7);
-        trip.note_acknack(at(380), 8, 0);
+        trip.note_acknack(at(380), 8, false);
         // 100 ms and an eighth of the 80 ms more; three quarters of that.
         assert_eq!(trip.crossing_time(shortest), Duration::from_micros(82_500));
         assert_eq!(trip.crossing_time(millis(90)), millis(90));
         // A lost change gives none.
         trip.note_sent(at(400), 9);
-        trip.note_acknack(at(401), 9, 1);
-        trip.note_acknack(at(402), 10, 0);
+        trip.note_acknack(at(401), 9, true);
+        trip.note_acknack(at(402), 10, false);
         assert_eq!(trip.crossing_time(shortest), Duration::from_micros(82_500));
         trip.note_sent(at(500), 10);
-        trip.note_acknack(at(504), 11, 0);
+        trip.note_acknack(at(504), 11, false);
         assert_eq!(trip.crossing_time(shortest), millis(3));
         // An acknowledgement after an outage (seed 652 of secured nodes).
         trip.note_sent(at(1_000), 11);
-        trip.note_acknack(at(2_800), 12, 0);
+        trip.note_acknack(at(2_800), 12, false);
         assert_eq!(trip.crossing_time(shortest), millis(6));
         // A round trip of no time, as the driver's clock says, does not stay for ever.
         trip.note_sent(at(3_000), 12);
-        trip.note_acknack(at(3_000), 13, 0);
+        trip.note_acknack(at(3_000), 13, false);
         for turn in 0..20 {
             trip.note_sent(at(4_000 + 100 * turn), 13);
-            trip.note_acknack(at(4_080 + 100 * turn), 14, 0);
+            trip.note_acknack(at(4_080 + 100 * turn), 14, false);
         }
         assert!(trip.crossing_time(shortest) > millis(30));
     }
