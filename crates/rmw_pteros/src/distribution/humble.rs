@@ -1,4 +1,4 @@
-//! What rmw 6.1 of ROS 2 Humble has otherwise than later ones.
+//! The C ABI of rmw 6.1, ROS 2 Humble, where it differs from later distributions.
 //!
 //! No type hashes, no discovery options, gids of 24 bytes, and neither events of matches
 //! nor of incompatible types. Its introspection lacks the keys of types, so it is copied
@@ -274,7 +274,7 @@ unsafe fn member_of(
 
 #[cfg(test)]
 pub(crate) mod headers {
-    //! What the header check compares in this distribution.
+    //! Names that the header check compares in this distribution.
     use super::*;
     use crate::header_check::{Field, Layout, layout};
 

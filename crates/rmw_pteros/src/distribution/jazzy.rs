@@ -1,4 +1,4 @@
-//! What rmw 7.3 of ROS 2 Jazzy has otherwise than other ones.
+//! The C ABI of rmw 7.3, ROS 2 Jazzy, where it differs from other distributions.
 
 use pteros_runtime::config::Config;
 

@@ -1,5 +1,5 @@
-//! What rmw 7.8 of ROS 2 Kilted has otherwise than other ones: events count from 1, and
-//! the init options have no `localhost_only`.
+//! The C ABI of rmw 7.8, ROS 2 Kilted, where it differs from other distributions: events
+//! count from 1, and the init options have no `localhost_only`.
 
 pub use super::since_iron::{DiscoveryOptions as DiscoveryFields, *};
 

@@ -1,4 +1,4 @@
-//! What rmw has since ROS 2 Iron: type hashes, discovery options, gids of 16 bytes, and
+//! The C ABI of rmw since ROS 2 Iron: type hashes, discovery options, gids of 16 bytes, and
 //! events of matches and incompatible types.
 
 use std::ffi::{c_char, c_void};
@@ -209,7 +209,7 @@ pub(crate) unsafe fn members(theirs: *const MessageMembers) -> Option<&'static M
 
 #[cfg(test)]
 pub(crate) mod headers {
-    //! What the header check compares in these distributions.
+    //! Names that the header check compares in these distributions.
     use super::*;
     use crate::abi::CountStatus;
     use crate::header_check::{Layout, layout};

@@ -67,7 +67,7 @@ pub(super) struct RequestedChanges {
     pub recently_served: RecentlyServed,
     /// The highest number retransmitted whole. Up to there a request is a repeat.
     pub served_whole_through: SequenceNumber,
-    /// What each partial sample was proved to have.
+    /// Fragments that each partial sample was proved to have.
     proved_fragments: Vec<ProvedFragments>,
 }
 

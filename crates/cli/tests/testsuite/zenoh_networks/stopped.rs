@@ -10,7 +10,8 @@ const EVERY_QOS: [&str; 4] = [
     "--qos-reliability best_effort --qos-history keep_all --qos-durability transient_local",
 ];
 
-/// What was published before the end of its publisher, by itself or by SIGKILL.
+/// The subscription receives all that its publisher sent before it ended, by itself or by
+/// SIGKILL.
 #[track_caller]
 fn three_of_three(sender: &Host, receiver: &Host) {
     for qos in EVERY_QOS {
