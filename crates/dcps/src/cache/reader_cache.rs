@@ -148,10 +148,20 @@ impl ReaderCache {
         self.is_full_for(key) || self.queue.is_full_for_local()
     }
 
+    /// Whether there is no space for more samples of the machine, which keeps them then.
+    #[inline]
+    pub fn holds_back_when_full(&mut self, machine: &Reader) -> bool {
+        let is_full = self.is_full_for(None);
+        if is_full {
+            self.hold_back(machine.has_samples());
+        }
+        is_full
+    }
+
     /// Notes that there is no space for more. `others_wait`: samples were left behind.
     /// On a topic without a key, publishers of the process leave places to them.
     #[inline]
-    pub fn hold_back(&mut self, others_wait: bool) {
+    pub(super) fn hold_back(&mut self, others_wait: bool) {
         match &mut self.instances {
             None => self.queue.hold_back(others_wait),
             Some(instances) => instances.hold_back(),

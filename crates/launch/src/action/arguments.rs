@@ -36,7 +36,7 @@ impl Builder {
         if self.argument_names.insert(name.clone()) {
             self.arguments.push(argument);
         }
-        self.scope.set(name, value?);
+        self.attributes.scope.set(name, value?);
         Ok(())
     }
 
@@ -46,16 +46,16 @@ impl Builder {
         argument: &LaunchArgument,
     ) -> Result<String, LaunchFileError> {
         let LaunchArgument { name, choices, .. } = argument;
-        if self.scope.failed.configurations.contains(name) {
+        if self.attributes.scope.failed.configurations.contains(name) {
             let error = format!("the argument {name:?} has no value, since its own action failed");
             let mut error = LaunchFileError::at(&element.location, error);
             error.cause = Some(KnownCause::RecordedError);
             return Err(error);
         }
-        let given = self.scope.configurations.get(name).cloned();
+        let given = self.attributes.scope.configurations.get(name).cloned();
         let value = match given {
             Some(value) => value,
-            None => match self.text(element, "default")? {
+            None => match self.attributes.text(element, "default")? {
                 Some(value) => value,
                 None => {
                     let what = argument
@@ -97,7 +97,7 @@ impl Builder {
         for (name, value) in &request.arguments {
             let declared = self.arguments.iter().map(|one| one.name.as_str());
             let is_known = self.argument_names.contains(name)
-                || self.requested_arguments.contains(name)
+                || self.attributes.requested_arguments.contains(name)
                 || WELL_KNOWN.contains(&name.as_str());
             if !is_known {
                 let hint = format!("it has: {}", listed(declared.clone()));

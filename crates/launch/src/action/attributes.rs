@@ -1,11 +1,12 @@
 //! Attribute values with evaluated substitutions: texts, numbers and booleans.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Builder;
 use crate::document::{Attribute, Element, Value};
 use crate::error::LaunchFileError;
-use crate::substitution::evaluate::{self, truth};
+use crate::scope::Scope;
+use crate::substitution::evaluate::{self, EvaluationContext, truth};
 use crate::substitution::{Template, TemplatePart};
 
 /// Largest duration in a launch file, one year. A larger one is likely a mistake.
@@ -39,7 +40,16 @@ pub fn single(attribute: &Attribute) -> Result<&str, LaunchFileError> {
     }
 }
 
-impl Builder {
+/// Reads attributes of launch actions, and evaluates their substitutions in the current
+/// scope.
+pub(crate) struct AttributeReader {
+    pub scope: Scope,
+    pub context: EvaluationContext,
+    /// Names of the launch configurations that were referred to.
+    pub requested_arguments: BTreeSet<String>,
+}
+
+impl AttributeReader {
     /// A text of this attribute with evaluated substitutions.
     pub fn evaluated_attribute(
         &mut self,
@@ -59,15 +69,15 @@ impl Builder {
 
     /// An error of the last evaluation, with its cause if that is known.
     pub fn with_cause(&mut self, mut error: LaunchFileError) -> LaunchFileError {
-        error.cause = self.evaluation.known_cause.take();
+        error.cause = self.context.known_cause.take();
         error
     }
 
     /// A template, evaluated in the current scope.
     pub fn substituted(&mut self, template: &Template) -> Result<String, String> {
         self.record_requested_arguments(template);
-        self.evaluation.known_cause = None;
-        evaluate::text(template, &mut self.scope, &mut self.evaluation)
+        self.context.known_cause = None;
+        evaluate::text(template, &mut self.scope, &mut self.context)
     }
 
     /// Records which arguments a template refers to.

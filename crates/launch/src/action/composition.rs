@@ -20,9 +20,9 @@ impl Builder {
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
         let words = self.container_words(element)?;
-        let name = self.node_name(element)?;
-        let namespace = self.text(element, "namespace")?;
-        let namespace = self.namespace(element, namespace.as_deref())?;
+        let name = self.attributes.node_name(element)?;
+        let namespace = self.attributes.text(element, "namespace")?;
+        let namespace = self.attributes.namespace(element, namespace.as_deref())?;
         let container = format!("{namespace}/{}", name.unwrap_or_default());
         self.start_node(element, words, NodeKind::Container, steps)?;
         self.load_into(element, container, steps)
@@ -32,8 +32,8 @@ impl Builder {
     /// container if rclcpp's are not installed or a Pteros component is to be
     /// loaded.
     fn container_words(&mut self, element: &Element) -> Result<Vec<String>, LaunchFileError> {
-        let executable = self.required(element, "exec")?;
-        let package = self.text(element, "pkg")?;
+        let executable = self.attributes.required(element, "exec")?;
+        let package = self.attributes.text(element, "pkg")?;
         let executor = match executable.as_str() {
             "component_container" => "single",
             "component_container_mt" => "multi",
@@ -41,7 +41,12 @@ impl Builder {
             _ => return Ok(vec![self.program(element)?]),
         };
         let is_ours = package.as_deref() != Some(CPP_CONTAINERS)
-            || self.evaluation.packages.find(CPP_CONTAINERS).is_err()
+            || self
+                .attributes
+                .context
+                .packages
+                .find(CPP_CONTAINERS)
+                .is_err()
             || self.loads_ours(element);
         if !is_ours {
             return Ok(vec![self.program(element)?]);
@@ -56,7 +61,7 @@ impl Builder {
     }
 
     fn container_program(&self) -> Option<String> {
-        let environment = &self.scope.environment;
+        let environment = &self.attributes.scope.environment;
         if let Some(named) = environment.get("PTEROS_CONTAINER") {
             return find_program(named, "").map(|path| path.display().to_string());
         }
@@ -74,8 +79,8 @@ impl Builder {
         parts
             .filter(|child| child.name == "composable_node")
             .any(|part| {
-                let package = self.required(part, "pkg").unwrap_or_default();
-                let class = self.required(part, "plugin").unwrap_or_default();
+                let package = self.attributes.required(part, "pkg").unwrap_or_default();
+                let class = self.attributes.required(part, "plugin").unwrap_or_default();
                 self.components.find(&package, &class).is_ok()
             })
     }
@@ -87,8 +92,8 @@ impl Builder {
         element: &Element,
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
-        let target = self.required(element, "target")?;
-        let in_namespace = self.scope.namespaced(Some(&target));
+        let target = self.attributes.required(element, "target")?;
+        let in_namespace = self.attributes.scope.namespaced(Some(&target));
         let container = match target.starts_with('/') {
             true => target,
             // ROS 2 ignores the namespace here. A container in the namespace is
@@ -116,7 +121,7 @@ impl Builder {
         }
         let process = self.containers.get(&container).cloned();
         if process.is_none() {
-            self.evaluation.notes.push(format!(
+            self.attributes.context.notes.push(format!(
                 "{}: no container {container} is started above; it must be running already",
                 element.location
             ));
@@ -131,20 +136,20 @@ impl Builder {
     }
 
     fn component(&mut self, part: &Element) -> Result<ComponentSpec, LaunchFileError> {
-        let package = self.required(part, "pkg")?;
-        let class = self.required(part, "plugin")?;
+        let package = self.attributes.required(part, "pkg")?;
+        let class = self.attributes.required(part, "plugin")?;
         self.check_class(part, &package, &class)?;
-        let name = self.node_name(part)?.unwrap_or_default();
-        let namespace = self.text(part, "namespace")?;
-        let namespace = self.namespace(part, namespace.as_deref())?;
+        let name = self.attributes.node_name(part)?.unwrap_or_default();
+        let namespace = self.attributes.text(part, "namespace")?;
+        let namespace = self.attributes.namespace(part, namespace.as_deref())?;
         let full_name = format!("{}/{name}", namespace.trim_end_matches('/'));
         let parameters = self.parameter_values(part, &full_name)?;
-        let remaps = self.remaps(part)?;
+        let remaps = self.attributes.remaps(part)?;
         let mut extra_arguments = Vec::new();
         let parts = part.children.iter();
         for extra in parts.filter(|child| child.name == "extra_arg") {
-            let name = self.required(extra, "name")?;
-            extra_arguments.push((name, self.value(extra)?.value));
+            let name = self.attributes.required(extra, "name")?;
+            extra_arguments.push((name, self.attributes.value(extra)?.value));
         }
         Ok(ComponentSpec {
             package,
@@ -181,7 +186,14 @@ impl Builder {
                 );
                 return Ok(());
             }
-            Err(LoadError::Cpp { .. }) if self.evaluation.packages.find(CPP_CONTAINERS).is_ok() => {
+            Err(LoadError::Cpp { .. })
+                if self
+                    .attributes
+                    .context
+                    .packages
+                    .find(CPP_CONTAINERS)
+                    .is_ok() =>
+            {
                 return Ok(());
             }
             Err(error @ LoadError::UnknownClass { .. }) => ("plugin", error),

@@ -38,17 +38,14 @@ const INCLUDES_MAX: usize = 32;
 
 /// Reads files and builds the plan.
 pub(crate) struct Builder {
-    scope: Scope,
     /// The environment that `reset_env` restores.
     initial_environment: BTreeMap<String, String>,
-    evaluation: EvaluationContext,
+    attributes: AttributeReader,
     components: ComponentIndex,
     errors: LaunchFileErrors,
     arguments: Vec<LaunchArgument>,
     /// Their names.
     argument_names: BTreeSet<String>,
-    /// Names of the launch configurations that were referred to.
-    requested_arguments: BTreeSet<String>,
     documents: BTreeMap<PathBuf, Rc<Document>>,
     /// The chain of includes down to the current file.
     including: Vec<PathBuf>,
@@ -96,22 +93,24 @@ impl Builder {
         let configurations = request.arguments.iter().cloned().collect();
         let environment = request.environment.clone();
         Self {
-            scope: Scope::new(configurations, environment.clone(), file),
             initial_environment: environment,
-            evaluation: EvaluationContext {
-                packages: request.packages.clone(),
-                log_folder: request.log_folder.clone(),
-                host: request.host.clone(),
-                process: request.process,
-                notes: Vec::new(),
-                anonymous_count: 0,
-                known_cause: None,
+            attributes: AttributeReader {
+                scope: Scope::new(configurations, environment.clone(), file),
+                context: EvaluationContext {
+                    packages: request.packages.clone(),
+                    log_folder: request.log_folder.clone(),
+                    host: request.host.clone(),
+                    process: request.process,
+                    notes: Vec::new(),
+                    anonymous_count: 0,
+                    known_cause: None,
+                },
+                requested_arguments: BTreeSet::new(),
             },
             components: request.components.clone(),
             errors: LaunchFileErrors::default(),
             arguments: Vec::new(),
             argument_names: BTreeSet::new(),
-            requested_arguments: BTreeSet::new(),
             documents: BTreeMap::new(),
             including: Vec::new(),
             actions_left: ACTIONS_MAX,
@@ -132,7 +131,8 @@ impl Builder {
         let document = self.document(&request.file)?;
         self.file(&document, &mut steps);
         // A file that was not read may declare them.
-        let is_complete = self.errors.left_out.is_empty() && !self.scope.failed.any_other;
+        let is_complete =
+            self.errors.left_out.is_empty() && !self.attributes.scope.failed.any_other;
         if is_complete {
             self.refuse_unknown_arguments(request);
         }
@@ -147,7 +147,7 @@ impl Builder {
             file: document.file.clone(),
             arguments: self.arguments,
             steps,
-            notes: self.evaluation.notes,
+            notes: self.attributes.context.notes,
             left_out: self.errors.left_out,
             files: self.documents.into_keys().collect(),
         })
@@ -180,20 +180,21 @@ impl Builder {
 
     /// Evaluates a file in the current scope.
     fn file(&mut self, document: &Document, steps: &mut Vec<PlanStep>) {
-        let before = std::mem::replace(&mut self.scope.file, document.file.clone());
+        let before = std::mem::replace(&mut self.attributes.scope.file, document.file.clone());
         self.including.push(canonical(&document.file));
-        let folder = self.scope.folder();
-        self.evaluation.packages.add_workspace_of(&folder);
+        let folder = self.attributes.scope.folder();
+        self.attributes.context.packages.add_workspace_of(&folder);
         if let Some(reason) = document.root.attribute("deprecated") {
             let name = document.file.display();
             let reason = attributes::literal(reason);
-            self.evaluation
+            self.attributes
+                .context
                 .notes
                 .push(format!("{name} is deprecated: {reason}"));
         }
         self.actions(&document.root.children, steps);
         self.including.pop();
-        self.scope.file = before;
+        self.attributes.scope.file = before;
     }
 
     /// A file's tree, read and checked against the schema once.
@@ -233,10 +234,10 @@ impl Builder {
     fn fail(&mut self, element: &Element, error: LaunchFileError) {
         let name = element.attribute("name").map(attributes::literal);
         match (element.name.as_str(), name) {
-            ("arg" | "let", Some(name)) => self.scope.fail(name),
+            ("arg" | "let", Some(name)) => self.attributes.scope.fail(name),
             ("set_env" | "append_env" | "unset_env", Some(name)) => {
-                self.scope.environment.remove(&name);
-                self.scope.failed.environment.insert(name);
+                self.attributes.scope.environment.remove(&name);
+                self.attributes.scope.failed.environment.insert(name);
             }
             (
                 "group"
@@ -249,10 +250,10 @@ impl Builder {
                 _,
             ) => match &error.cause {
                 Some(KnownCause::LeftOutFile(file)) => {
-                    let left_out = &mut self.scope.failed.left_out;
+                    let left_out = &mut self.attributes.scope.failed.left_out;
                     left_out.get_or_insert_with(|| file.clone());
                 }
-                _ => self.scope.failed.any_other = true,
+                _ => self.attributes.scope.failed.any_other = true,
             },
             _ => {}
         }
@@ -300,8 +301,8 @@ impl Builder {
         if self.declares_only {
             return Ok(true);
         }
-        let wanted = self.truth(element, "if")?;
-        let unwanted = self.truth(element, "unless")?;
+        let wanted = self.attributes.truth(element, "if")?;
+        let unwanted = self.attributes.truth(element, "unless")?;
         Ok(wanted.unwrap_or(true) && !unwanted.unwrap_or(false))
     }
 }

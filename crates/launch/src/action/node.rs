@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pteros::names;
 
 use super::Builder;
+use super::attributes::AttributeReader;
 use super::process::{ProcessStart, base_name};
 use crate::document::Element;
 use crate::error::LaunchFileError;
@@ -18,7 +19,10 @@ impl Builder {
     ) -> Result<(), LaunchFileError> {
         let kind = if element.name == "lifecycle_node" {
             NodeKind::Lifecycle {
-                autostart: self.truth(element, "autostart")?.unwrap_or(false),
+                autostart: self
+                    .attributes
+                    .truth(element, "autostart")?
+                    .unwrap_or(false),
             }
         } else {
             NodeKind::Plain
@@ -35,11 +39,11 @@ impl Builder {
         kind: NodeKind,
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
-        let executable = self.required(element, "exec")?;
-        let package = self.text(element, "pkg")?;
-        let name = self.node_name(element)?;
-        let namespace = self.text(element, "namespace")?;
-        let namespace = self.namespace(element, namespace.as_deref())?;
+        let executable = self.attributes.required(element, "exec")?;
+        let package = self.attributes.text(element, "pkg")?;
+        let name = self.attributes.node_name(element)?;
+        let namespace = self.attributes.text(element, "namespace")?;
+        let namespace = self.attributes.namespace(element, namespace.as_deref())?;
         if matches!(kind, NodeKind::Lifecycle { .. }) && name.is_none() {
             return Err(LaunchFileError::at(
                 &element.location,
@@ -52,12 +56,12 @@ impl Builder {
             name,
             namespace,
             kind,
-            depends_on: self.needs(element)?,
+            depends_on: self.attributes.needs(element)?,
         };
-        words.extend(self.words(element, "args")?);
+        words.extend(self.attributes.words(element, "args")?);
         let mut files = Vec::new();
         words.push("--ros-args".into());
-        let given = self.words(element, "ros_args")?;
+        let given = self.attributes.words(element, "ros_args")?;
         if !given.is_empty() {
             words.extend(given);
             // The given ones may end with "--".
@@ -75,10 +79,10 @@ impl Builder {
         for (flag, value) in self.parameter_words(element, full_name.as_deref(), &mut files)? {
             add(flag, value);
         }
-        for (from, to) in self.remaps(element)? {
+        for (from, to) in self.attributes.remaps(element)? {
             add("-r", format!("{from}:={to}"));
         }
-        let process_name = match self.text(element, "exec_name")? {
+        let process_name = match self.attributes.text(element, "exec_name")? {
             Some(name) => name,
             None => base_name(&executable),
         };
@@ -97,6 +101,39 @@ impl Builder {
         Ok(())
     }
 
+    /// The program of `pkg` and `exec`. Without `pkg`, a path or a program on PATH.
+    pub(super) fn program(&mut self, element: &Element) -> Result<String, LaunchFileError> {
+        let executable = self.attributes.required(element, "exec")?;
+        let location = Self::location_of(element, "exec");
+        let Some(package) = self.attributes.text(element, "pkg")? else {
+            let path = self.attributes.scope.environment.get("PATH");
+            let path = path.map_or("", String::as_str);
+            let found = crate::substitution::evaluate::find_program(&executable, path);
+            return found.map(text_of).ok_or_else(|| {
+                LaunchFileError::at(
+                    &location,
+                    format!("exec: there is no program {executable:?} on PATH; name its package: pkg=\"…\", or write its path"),
+                )
+            });
+        };
+        let package_is_known = self.attributes.context.packages.find(&package).is_ok();
+        let location = if package_is_known {
+            location
+        } else {
+            Self::location_of(element, "pkg")
+        };
+        let found = self
+            .attributes
+            .context
+            .packages
+            .executable(&package, &executable);
+        found
+            .map(text_of)
+            .map_err(|message| LaunchFileError::at(&location, message))
+    }
+}
+
+impl AttributeReader {
     /// `depends_on`: managed nodes, separated by blanks or commas. A name without a
     /// slash is in the same namespace.
     fn needs(&mut self, element: &Element) -> Result<Vec<String>, LaunchFileError> {
@@ -146,33 +183,6 @@ impl Builder {
             };
         }
         Ok(None)
-    }
-
-    /// The program of `pkg` and `exec`. Without `pkg`, a path or a program on PATH.
-    pub(super) fn program(&mut self, element: &Element) -> Result<String, LaunchFileError> {
-        let executable = self.required(element, "exec")?;
-        let location = Self::location_of(element, "exec");
-        let Some(package) = self.text(element, "pkg")? else {
-            let path = self.scope.environment.get("PATH");
-            let path = path.map_or("", String::as_str);
-            let found = crate::substitution::evaluate::find_program(&executable, path);
-            return found.map(text_of).ok_or_else(|| {
-                LaunchFileError::at(
-                    &location,
-                    format!("exec: there is no program {executable:?} on PATH; name its package: pkg=\"…\", or write its path"),
-                )
-            });
-        };
-        let package_is_known = self.evaluation.packages.find(&package).is_ok();
-        let location = if package_is_known {
-            location
-        } else {
-            Self::location_of(element, "pkg")
-        };
-        let found = self.evaluation.packages.executable(&package, &executable);
-        found
-            .map(text_of)
-            .map_err(|message| LaunchFileError::at(&location, message))
     }
 }
 

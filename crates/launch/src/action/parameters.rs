@@ -8,6 +8,7 @@ use pteros::msg::yaml::{YamlContent, YamlNode};
 use pteros::parameter::{PARAMETER_FILE_BYTES_MAX, ParameterFile, ParameterValue, TypingRule};
 
 use super::Builder;
+use super::attributes::AttributeReader;
 use crate::close_names::did_you_mean;
 use crate::document::{Attribute, Element, Scalar, Value};
 use crate::error::{LaunchFileError, SourceLocation};
@@ -42,22 +43,22 @@ impl Builder {
     pub(super) fn set_parameter(&mut self, element: &Element) -> Result<(), LaunchFileError> {
         let set = match element.name.as_str() {
             "set_use_sim_time" => {
-                let value = self.truth(element, "value")?.unwrap_or(true);
+                let value = self.attributes.truth(element, "value")?.unwrap_or(true);
                 GlobalParameter::Value("use_sim_time".into(), value.to_string())
             }
             "set_parameters_from_file" => {
-                let path = PathBuf::from(self.required(element, "filename")?);
+                let path = PathBuf::from(self.attributes.required(element, "filename")?);
                 let location = Self::location_of(element, "filename");
                 check_file(&location, "filename", &path)?;
                 GlobalParameter::File(path)
             }
             _ => {
-                let name = self.required(element, "name")?;
-                let value = self.value(element)?;
+                let name = self.attributes.required(element, "name")?;
+                let value = self.attributes.value(element)?;
                 GlobalParameter::Value(name, value.text)
             }
         };
-        self.scope.parameters.push(set);
+        self.attributes.scope.parameters.push(set);
         Ok(())
     }
 
@@ -70,12 +71,17 @@ impl Builder {
         node: Option<&str>,
         files: &mut Vec<(PathBuf, String)>,
     ) -> Result<Vec<(&'static str, String)>, LaunchFileError> {
-        let of_scope = self.scope.parameters.iter().map(|one| match one {
-            GlobalParameter::Value(name, value) => {
-                ParameterSource::Argument(name.clone(), value.clone())
-            }
-            GlobalParameter::File(path) => ParameterSource::File(absolute_text(path)),
-        });
+        let of_scope = self
+            .attributes
+            .scope
+            .parameters
+            .iter()
+            .map(|one| match one {
+                GlobalParameter::Value(name, value) => {
+                    ParameterSource::Argument(name.clone(), value.clone())
+                }
+                GlobalParameter::File(path) => ParameterSource::File(absolute_text(path)),
+            });
         let mut sources: Vec<ParameterSource> = of_scope.collect();
         let own = self.parameter_sources(element)?.into_iter();
         sources.extend(own.map(|given| match given {
@@ -102,7 +108,7 @@ impl Builder {
     fn new_file(&mut self) -> PathBuf {
         self.written_parameter_files += 1;
         let file = format!("parameters-{}.yaml", self.written_parameter_files);
-        self.evaluation.log_folder.join(file)
+        self.attributes.context.log_folder.join(file)
     }
 
     /// All parameters of a component with this full name. Files are read now, since
@@ -123,7 +129,7 @@ impl Builder {
             }
         };
         let wrong = |message: String| LaunchFileError::at(&element.location, message);
-        for one in self.scope.parameters.clone() {
+        for one in self.attributes.scope.parameters.clone() {
             match one {
                 GlobalParameter::Value(name, value) => {
                     let value = ParameterValue::from_yaml(&value).map_err(wrong)?;
@@ -163,43 +169,61 @@ impl Builder {
             .filter(|child| child.name == "param")
         {
             match part.attribute("from") {
-                Some(from) => given.push(self.file_of(part, from)?),
-                None => self.values_of(part, "", &mut given)?,
+                Some(from) => given.push(self.attributes.file_of(part, from)?),
+                None => self.attributes.values_of(part, "", &mut given)?,
             }
         }
         Ok(given)
     }
+}
 
-    fn file_of(
-        &mut self,
-        part: &Element,
-        from: &Attribute,
-    ) -> Result<NodeParameterSource, LaunchFileError> {
-        if let Some(other) = ["name", "value", "type"]
-            .iter()
-            .find_map(|name| part.attribute(name))
-        {
-            return Err(LaunchFileError::at(
-                &other.location,
-                format!("param has both from and {}; write two params", other.name),
-            ));
-        }
-        let path = PathBuf::from(self.required(part, "from")?);
-        let allowed = self.truth(part, "allow_substs")?.unwrap_or(false);
-        if !allowed {
-            check_file(&from.location, "from", &path)?;
-            return Ok(NodeParameterSource::File(path));
-        }
-        let name = path.display().to_string();
-        let wrong =
-            |message: String| LaunchFileError::at(&from.location, format!("from: {message}"));
-        let text = regular_file::read_text(&path, PARAMETER_FILE_BYTES_MAX);
-        let text = text.map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
-        let template = Template::parse(&text).map_err(|m| wrong(format!("{name}: {m}")))?;
-        let text = self.substituted(&template);
-        let text = text.map_err(|m| self.with_cause(wrong(format!("{name}: {m}"))))?;
-        ParameterFile::parse(&name, &text).map_err(|error| wrong(error.to_string()))?;
-        Ok(NodeParameterSource::SubstitutedFile { path, text })
+impl AttributeReader {
+    /// The `value`, with the type of `type` or else the type that YAML 1.1 gives it.
+    pub(super) fn value(&mut self, part: &Element) -> Result<TypedText, LaunchFileError> {
+        let Some(attribute) = part.attribute("value") else {
+            let message = format!("{} lacks the attribute \"value\"", part.name);
+            return Err(LaunchFileError::at(&part.location, message));
+        };
+        let kind = self.parsed(part, "type", |text| {
+            let known = PARAMETER_TYPES.iter().find(|known| **known == text);
+            known.copied().ok_or_else(|| {
+                let hint = format!("there are: {}", PARAMETER_TYPES.join(", "));
+                let similar = did_you_mean(text, PARAMETER_TYPES, &hint);
+                format!("{text:?} is not a parameter type{similar}")
+            })
+        })?;
+        let kind = kind.unwrap_or("yaml");
+        let is_yaml_first = part.name == "param" && kind == "yaml";
+        let value = match read_first(&attribute.value).filter(|_| is_yaml_first) {
+            Some(read) => read,
+            None => attribute.value.clone(),
+        };
+        let value = match &value {
+            Value::Scalar(scalar) => {
+                let text = self.evaluated_attribute(attribute, &scalar.text)?;
+                // Other elements take a text, which YAML types.
+                let literal = part.name == "param" && is_literal(scalar);
+                let written = Some(text.as_str()).filter(|_| kind == "yaml");
+                typed_value(&text, kind, literal).map(|value| TypedText {
+                    text: parameter_text(&value, written),
+                    value,
+                })
+            }
+            Value::List(list) => {
+                let mut texts = Vec::new();
+                for scalar in list {
+                    let text = self.evaluated_attribute(attribute, &scalar.text)?;
+                    texts.push((text, is_literal(scalar)));
+                }
+                list_of(&texts, kind).map(|value| TypedText {
+                    text: value.to_yaml(),
+                    value,
+                })
+            }
+        };
+        value.map_err(|message| {
+            LaunchFileError::at(&attribute.location, format!("value: {message}"))
+        })
     }
 
     /// A value, or a group: `param name="a"` around `param name="b"` is `a.b`.
@@ -253,52 +277,36 @@ impl Builder {
         }
     }
 
-    /// The `value`, with the type of `type` or else the type that YAML 1.1 gives it.
-    pub(super) fn value(&mut self, part: &Element) -> Result<TypedText, LaunchFileError> {
-        let Some(attribute) = part.attribute("value") else {
-            let message = format!("{} lacks the attribute \"value\"", part.name);
-            return Err(LaunchFileError::at(&part.location, message));
-        };
-        let kind = self.parsed(part, "type", |text| {
-            let known = PARAMETER_TYPES.iter().find(|known| **known == text);
-            known.copied().ok_or_else(|| {
-                let hint = format!("there are: {}", PARAMETER_TYPES.join(", "));
-                let similar = did_you_mean(text, PARAMETER_TYPES, &hint);
-                format!("{text:?} is not a parameter type{similar}")
-            })
-        })?;
-        let kind = kind.unwrap_or("yaml");
-        let is_yaml_first = part.name == "param" && kind == "yaml";
-        let value = match read_first(&attribute.value).filter(|_| is_yaml_first) {
-            Some(read) => read,
-            None => attribute.value.clone(),
-        };
-        let value = match &value {
-            Value::Scalar(scalar) => {
-                let text = self.evaluated_attribute(attribute, &scalar.text)?;
-                // Other elements take a text, which YAML types.
-                let literal = part.name == "param" && is_literal(scalar);
-                let written = Some(text.as_str()).filter(|_| kind == "yaml");
-                typed_value(&text, kind, literal).map(|value| TypedText {
-                    text: parameter_text(&value, written),
-                    value,
-                })
-            }
-            Value::List(list) => {
-                let mut texts = Vec::new();
-                for scalar in list {
-                    let text = self.evaluated_attribute(attribute, &scalar.text)?;
-                    texts.push((text, is_literal(scalar)));
-                }
-                list_of(&texts, kind).map(|value| TypedText {
-                    text: value.to_yaml(),
-                    value,
-                })
-            }
-        };
-        value.map_err(|message| {
-            LaunchFileError::at(&attribute.location, format!("value: {message}"))
-        })
+    fn file_of(
+        &mut self,
+        part: &Element,
+        from: &Attribute,
+    ) -> Result<NodeParameterSource, LaunchFileError> {
+        if let Some(other) = ["name", "value", "type"]
+            .iter()
+            .find_map(|name| part.attribute(name))
+        {
+            return Err(LaunchFileError::at(
+                &other.location,
+                format!("param has both from and {}; write two params", other.name),
+            ));
+        }
+        let path = PathBuf::from(self.required(part, "from")?);
+        let allowed = self.truth(part, "allow_substs")?.unwrap_or(false);
+        if !allowed {
+            check_file(&from.location, "from", &path)?;
+            return Ok(NodeParameterSource::File(path));
+        }
+        let name = path.display().to_string();
+        let wrong =
+            |message: String| LaunchFileError::at(&from.location, format!("from: {message}"));
+        let text = regular_file::read_text(&path, PARAMETER_FILE_BYTES_MAX);
+        let text = text.map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
+        let template = Template::parse(&text).map_err(|m| wrong(format!("{name}: {m}")))?;
+        let text = self.substituted(&template);
+        let text = text.map_err(|m| self.with_cause(wrong(format!("{name}: {m}"))))?;
+        ParameterFile::parse(&name, &text).map_err(|error| wrong(error.to_string()))?;
+        Ok(NodeParameterSource::SubstitutedFile { path, text })
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pteros_pattern::{Extent, Pattern};
 
 use super::Builder;
+use super::attributes::AttributeReader;
 use crate::document::Element;
 use crate::error::LaunchFileError;
 use crate::plan::{
@@ -35,7 +36,7 @@ impl Builder {
         element: &Element,
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
-        let mut words = self.words(element, "cmd")?;
+        let mut words = self.attributes.words(element, "cmd")?;
         let location = Self::location_of(element, "cmd");
         let Some(program) = words.first().cloned() else {
             return Err(LaunchFileError::at(
@@ -43,13 +44,13 @@ impl Builder {
                 "cmd is empty; write a program and its arguments",
             ));
         };
-        let shell = self.truth(element, "shell")?.unwrap_or(false);
-        let folder = self.text(element, "cwd")?;
+        let shell = self.attributes.truth(element, "shell")?.unwrap_or(false);
+        let folder = self.attributes.text(element, "cwd")?;
         let stand_in = self.stand_in_for_ros2();
         if let (false, "ros2", Some(command)) = (shell, program.as_str(), &stand_in) {
             words[0] = command.display().to_string();
         } else if !shell {
-            let path = self.scope.environment.get("PATH");
+            let path = self.attributes.scope.environment.get("PATH");
             let path = path.map_or("", String::as_str);
             // A relative path is relative to the working folder.
             let looked = match (&folder, program.contains('/')) {
@@ -76,7 +77,7 @@ impl Builder {
         } else {
             words
         };
-        let name = match self.text(element, "name")? {
+        let name = match self.attributes.text(element, "name")? {
             Some(name) => name,
             None => base_name(&program),
         };
@@ -93,7 +94,7 @@ impl Builder {
 
     /// The command to run in place of `ros2`, if PATH has none.
     fn stand_in_for_ros2(&self) -> Option<PathBuf> {
-        let path = self.scope.environment.get("PATH");
+        let path = self.attributes.scope.environment.get("PATH");
         let is_installed = find_program("ros2", path.map_or("", String::as_str)).is_some();
         self.ros2_command.clone().filter(|_| !is_installed)
     }
@@ -113,24 +114,24 @@ impl Builder {
         let mut before = self.prefix(element, &words)?;
         before.append(&mut words);
         self.processes += 1;
-        let mut environment = self.scope.environment.clone();
+        let mut environment = self.attributes.scope.environment.clone();
         for variable in element.children.iter().filter(|child| child.name == "env") {
-            let name = self.required(variable, "name")?;
-            environment.insert(name, self.required(variable, "value")?);
+            let name = self.attributes.required(variable, "name")?;
+            environment.insert(name, self.attributes.required(variable, "value")?);
         }
         // All attributes are evaluated, so that all their errors are reported at
         // once. After an error nothing starts, and the replacement values do not
         // matter.
-        let folder = self.folder(element);
+        let folder = self.attributes.folder(element);
         let folder = self.errors.ok_or_record(folder).flatten();
-        let output = self.output(element);
+        let output = self.attributes.output(element);
         let output = self.errors.ok_or_record(output).unwrap_or(LOG_OUTPUT);
-        let emulate_tty = self.emulates_tty(element);
+        let emulate_tty = self.attributes.emulates_tty(element);
         let emulate_tty = self.errors.ok_or_record(emulate_tty).unwrap_or_default();
         let respawn = self.respawn(element);
         let respawn = self.errors.ok_or_record(respawn).flatten();
         let mut timeout = |name| {
-            let timeout = self.signal_timeout(element, name);
+            let timeout = self.attributes.signal_timeout(element, name);
             self.errors.ok_or_record(timeout).unwrap_or(SIGNAL_TIMEOUT)
         };
         let sigterm_timeout = timeout("sigterm_timeout");
@@ -152,18 +153,6 @@ impl Builder {
         })
     }
 
-    /// `cwd`, an existing folder.
-    fn folder(&mut self, element: &Element) -> Result<Option<PathBuf>, LaunchFileError> {
-        let folder = self.text(element, "cwd")?.map(PathBuf::from);
-        match folder {
-            Some(folder) if !folder.is_dir() => Err(LaunchFileError::at(
-                &Self::location_of(element, "cwd"),
-                format!("cwd: there is no folder {}", folder.display()),
-            )),
-            folder => Ok(folder),
-        }
-    }
-
     /// `launch-prefix`: the attribute or the argument of that name. The argument
     /// `launch-prefix-filter` selects the programs that it applies to. The words of a
     /// substitution are words of the prefix.
@@ -175,8 +164,8 @@ impl Builder {
         let location = Self::location_of(element, "launch-prefix");
         let wrong =
             |message: String| LaunchFileError::at(&location, format!("launch-prefix: {message}"));
-        let own = self.text(element, "launch-prefix")?;
-        let configurations = &self.scope.configurations;
+        let own = self.attributes.text(element, "launch-prefix")?;
+        let configurations = &self.attributes.scope.configurations;
         let Some(prefix) = own.as_ref().or(configurations.get("launch-prefix")) else {
             return Ok(Vec::new());
         };
@@ -196,72 +185,31 @@ impl Builder {
         Ok(words.map(String::from).collect())
     }
 
-    fn output(&mut self, element: &Element) -> Result<ProcessOutput, LaunchFileError> {
-        let forced = self
-            .initial_environment
-            .get("OVERRIDE_LAUNCH_PROCESS_OUTPUT");
-        if let Some(forced) = forced.filter(|text| !text.is_empty()) {
-            return output(forced).map_err(|message| {
-                LaunchFileError::without_location(format!(
-                    "OVERRIDE_LAUNCH_PROCESS_OUTPUT: {message}"
-                ))
-            });
-        }
-        let output = self.parsed(element, "output", output)?;
-        Ok(output.unwrap_or(LOG_OUTPUT))
-    }
-
-    /// The argument of that name, else the attribute, else false.
-    fn emulates_tty(&mut self, element: &Element) -> Result<bool, LaunchFileError> {
-        let wanted = self.truth(element, "emulate_tty")?;
-        let argument = self.scope.configurations.get("emulate_tty");
-        argument.map_or(Ok(wanted.unwrap_or(false)), |text| {
-            truth(text).map_err(|message| {
-                LaunchFileError::at(&element.location, format!("emulate_tty: {message}"))
-            })
-        })
-    }
-
     fn respawn(&mut self, element: &Element) -> Result<Option<RespawnPolicy>, LaunchFileError> {
-        let wanted = self.truth(element, "respawn");
+        let wanted = self.attributes.truth(element, "respawn");
         let wanted = self.errors.ok_or_record(wanted).flatten().unwrap_or(false);
-        let delay = self.seconds(element, "respawn_delay");
+        let delay = self.attributes.seconds(element, "respawn_delay");
         let delay = self
             .errors
             .ok_or_record(delay)
             .flatten()
             .unwrap_or_default();
-        let retries = self.parsed(element, "respawn_max_retries", |text| {
-            let count: Option<i64> = text.trim().parse().ok();
-            count.ok_or_else(|| {
-                format!("{text:?} is not a count; write an integer, or -1 for any number")
-            })
-        })?;
+        let retries = self
+            .attributes
+            .parsed(element, "respawn_max_retries", |text| {
+                let count: Option<i64> = text.trim().parse().ok();
+                count.ok_or_else(|| {
+                    format!("{text:?} is not a count; write an integer, or -1 for any number")
+                })
+            })?;
         let retries_max = retries.and_then(|count| u32::try_from(count).ok());
         Ok(wanted.then_some(RespawnPolicy { delay, retries_max }))
-    }
-
-    /// The attribute, else the argument of that name, else five seconds.
-    fn signal_timeout(
-        &mut self,
-        element: &Element,
-        name: &str,
-    ) -> Result<Duration, LaunchFileError> {
-        if let Some(time) = self.seconds(element, name)? {
-            return Ok(time);
-        }
-        match self.scope.configurations.get(name) {
-            None => Ok(SIGNAL_TIMEOUT),
-            Some(text) => super::attributes::seconds(text).map_err(|message| {
-                LaunchFileError::at(&element.location, format!("{name}: {message}"))
-            }),
-        }
     }
 
     /// `on_exit="shutdown"`, or actions in an element `on_exit`.
     fn on_exit(&mut self, element: &Element) -> Result<Vec<PlanStep>, LaunchFileError> {
         let mut steps = Vec::new();
-        if let Some(word) = self.text(element, "on_exit")? {
+        if let Some(word) = self.attributes.text(element, "on_exit")? {
             let location = Self::location_of(element, "on_exit");
             if word != "shutdown" {
                 return Err(LaunchFileError::at(
@@ -281,6 +229,63 @@ impl Builder {
             self.actions(&part.children, &mut steps);
         }
         Ok(steps)
+    }
+}
+
+impl AttributeReader {
+    /// `cwd`, an existing folder.
+    fn folder(&mut self, element: &Element) -> Result<Option<PathBuf>, LaunchFileError> {
+        let folder = self.text(element, "cwd")?.map(PathBuf::from);
+        match folder {
+            Some(folder) if !folder.is_dir() => Err(LaunchFileError::at(
+                &Self::location_of(element, "cwd"),
+                format!("cwd: there is no folder {}", folder.display()),
+            )),
+            folder => Ok(folder),
+        }
+    }
+
+    /// The argument of that name, else the attribute, else false.
+    fn emulates_tty(&mut self, element: &Element) -> Result<bool, LaunchFileError> {
+        let wanted = self.truth(element, "emulate_tty")?;
+        let argument = self.scope.configurations.get("emulate_tty");
+        argument.map_or(Ok(wanted.unwrap_or(false)), |text| {
+            truth(text).map_err(|message| {
+                LaunchFileError::at(&element.location, format!("emulate_tty: {message}"))
+            })
+        })
+    }
+
+    /// The attribute, else the argument of that name, else five seconds.
+    fn signal_timeout(
+        &mut self,
+        element: &Element,
+        name: &str,
+    ) -> Result<Duration, LaunchFileError> {
+        if let Some(time) = self.seconds(element, name)? {
+            return Ok(time);
+        }
+        match self.scope.configurations.get(name) {
+            None => Ok(SIGNAL_TIMEOUT),
+            Some(text) => super::attributes::seconds(text).map_err(|message| {
+                LaunchFileError::at(&element.location, format!("{name}: {message}"))
+            }),
+        }
+    }
+
+    fn output(&mut self, element: &Element) -> Result<ProcessOutput, LaunchFileError> {
+        let forced = self
+            .initial_environment
+            .get("OVERRIDE_LAUNCH_PROCESS_OUTPUT");
+        if let Some(forced) = forced.filter(|text| !text.is_empty()) {
+            return output(forced).map_err(|message| {
+                LaunchFileError::without_location(format!(
+                    "OVERRIDE_LAUNCH_PROCESS_OUTPUT: {message}"
+                ))
+            });
+        }
+        let output = self.parsed(element, "output", output)?;
+        Ok(output.unwrap_or(LOG_OUTPUT))
     }
 }
 

@@ -140,7 +140,7 @@ impl Core {
         }
         let mut machine = reader.machine.lock();
         let qos = protocol_qos(&after.qos, reader.is_keyed());
-        machine.set_qos(now, &qos, reader.has_received());
+        machine.set_qos(now, &qos, reader.received_count() > 0);
         let mut cache = reader.cache();
         cache.set_qos(now, &after.qos, profile.lifecycle());
         drop(cache);
@@ -151,7 +151,7 @@ impl Core {
         if *before != after {
             let after = Arc::new(after);
             self.discovery().graph.change_own_endpoint(&after);
-            reader.set_announced(after.clone());
+            *reader.announced.lock() = after.clone();
             let writers: Vec<_> = self.discovery().endpoints.writers();
             for writer in writers {
                 let theirs = writer.announced();

@@ -39,7 +39,7 @@ impl Core {
             content_filter: filter.map(|filter| filter.property().clone()),
             ..(*reader.announced()).clone()
         });
-        reader.set_announced(announced.clone());
+        *reader.announced.lock() = announced.clone();
         self.discovery().graph.change_own_endpoint(&announced);
         self.discovery()
             .transports

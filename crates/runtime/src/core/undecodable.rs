@@ -65,7 +65,7 @@ impl TakePath {
     /// samples that were not decoded by [`TakePath::take_decoded`](crate::TakePath::take_decoded).
     pub fn note_undecodable(&self, reader: &ReaderEndpoint, publisher: Guid, reason: &dyn Display) {
         let now = self.platform.now();
-        if reader.undecodable.note(now, publisher) {
+        if reader.losses.undecodable.note(now, publisher) {
             tracing::warn!(
                 subscription = %reader.data.guid,
                 "{}", describe(&reader.data, publisher, reason)
@@ -80,10 +80,10 @@ impl Discovery {
     /// Announces the counts of undecodable samples when due, and logs deferred lines.
     /// Call it without a lock.
     pub(crate) fn announce_undecodable(&self, now: Instant, reader: &ReaderEndpoint) {
-        let Some(counts) = reader.undecodable.take_due(now) else {
+        let Some(counts) = reader.losses.undecodable.take_due(now) else {
             return;
         };
-        for line in reader.undecodable.take_untold() {
+        for line in reader.losses.undecodable.take_untold() {
             tracing::warn!(subscription = %reader.data.guid, "{line}");
         }
         let order = self.endpoints.begin_match();
@@ -95,7 +95,7 @@ impl Discovery {
             undecodable: counts,
             ..EndpointData::clone(&before)
         });
-        reader.set_announced(after.clone());
+        *reader.announced.lock() = after.clone();
         self.graph.change_own_endpoint(&after);
         self.transports.announce_endpoint(now, &after);
         drop(order);

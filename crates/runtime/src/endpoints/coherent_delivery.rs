@@ -38,12 +38,6 @@ impl ReaderEndpoint {
         }
     }
 
-    /// The limit that its sets exceed, if any.
-    pub(crate) fn exceeded_limit_of_sets(&self) -> Option<(&'static str, usize, usize)> {
-        let index = self.member_index();
-        self.with_sets(|sets| sets.exceeded_limit(index)).flatten()
-    }
-
     /// Adds a matched writer.
     pub(crate) fn add_set_writer(
         &self,
@@ -139,7 +133,8 @@ impl ReaderEndpoint {
             .as_ref()
             .is_none_or(|m| m.kind == CoherentMarkKind::CacheChange);
         let mut arrived = ArrivalSummary::default();
-        let is_repeated = is_change && self.is_duplicate(&change);
+        let original = change.original_writer_info;
+        let is_repeated = is_change && self.cache().is_duplicate(writer, sequence, original);
         let items = if is_change && !is_repeated {
             self.queued_samples_of(change, wall, &mut arrived)
         } else {
@@ -302,7 +297,11 @@ impl ReaderEndpoint {
     /// As [`ReaderEndpoint::collect`], for samples that may be held back.
     pub(crate) fn collect_to_sets(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
         loop {
-            if self.holds_back_when_full(machine) {
+            let is_full = match &self.group {
+                Some(member) => member.group.holds_back_when_full(member.index),
+                None => self.cache().holds_back_when_full(machine),
+            };
+            if is_full {
                 break;
             }
             let Some(change) = machine.poll_sample() else {
@@ -311,18 +310,6 @@ impl ReaderEndpoint {
             self.offer_change(now, machine, change, wall);
         }
         self.change_sets(now, machine, |sets| sets.handle_timeout(now));
-    }
-
-    fn holds_back_when_full(&self, machine: &Reader) -> bool {
-        if let Some(member) = &self.group {
-            return member.group.holds_back_when_full(member.index);
-        }
-        let mut cache = self.cache();
-        let full = cache.is_full_for(None);
-        if full {
-            cache.hold_back(machine.has_samples());
-        }
-        full
     }
 }
 

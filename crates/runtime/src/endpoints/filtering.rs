@@ -8,20 +8,22 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::writer::Writer;
 
-use crate::endpoints::content_filter::FilterSpec;
+use crate::endpoints::content_filter::{FilterSpec, IntraProcessFilter};
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::WriterEndpoint;
 use crate::outbound::OutboundMessage;
 use crate::sample::QueuedSample;
 
-impl ReaderEndpoint {
-    /// Whether its filter accepts a message of this process.
+impl IntraProcessFilter {
+    /// Whether it accepts a message of this process.
     pub(crate) fn accepts(&self, message: &mut dyn OutboundMessage) -> bool {
-        let filter = self.filter.get();
+        let filter = self.get();
         let filter = filter.filter(|_| message.kind() == ChangeKind::Alive);
         filter.is_none_or(|filter| filter.passes(&message.serialized()))
     }
+}
 
+impl ReaderEndpoint {
     /// The present filter.
     pub fn content_filter(&self) -> Option<FilterSpec> {
         let filter = self.filter.get()?;

@@ -216,7 +216,7 @@ impl IntraProcess {
         };
         let (mut delivered, mut is_serialized) = (0, false);
         for route in routes.iter().filter(is_addressed) {
-            let passes = route.reader.accepts(message);
+            let passes = route.reader.filter.accepts(message);
             // A rejected sample is only counted.
             let body = if passes {
                 body_in_form(route.reader.delivery_form, message)
@@ -281,9 +281,9 @@ impl IntraProcess {
         if let Some(listener) = &reader.listener {
             if let Err(reason) = listener(&item) {
                 let publisher = item.meta.publisher;
-                if reader.undecodable.note(now, publisher) {
+                if reader.losses.undecodable.note(now, publisher) {
                     let line = describe(&reader.data, publisher, &reason);
-                    reader.undecodable.tell_later(line);
+                    reader.losses.undecodable.tell_later(line);
                 }
                 reader.schedule(&self.scheduler, &reader.machine.lock());
             }
@@ -360,7 +360,7 @@ impl WriterEndpoint {
         self.data.qos.history == History::KeepAll
             && self.state.lock().local.iter().any(|route| {
                 let reader = &route.reader;
-                route.reliable && reader.is_full_for(key) && reader.accepts(message)
+                route.reliable && reader.is_full_for(key) && reader.filter.accepts(message)
             })
     }
 

@@ -1,4 +1,4 @@
-//! Loss report of a subscription: one log line per burst of lost samples (reliable
+//! Losses of a subscription, and their reports: one log line per burst of lost samples (reliable
 //! subscriptions, SAMPLE_LOST status, DDS 1.4 §2.2.4.1) or of rejected samples
 //! (SAMPLE_REJECTED status).
 //!
@@ -6,12 +6,14 @@
 //! the first loss at once and later ones together after [`PERIOD`]. The reader endpoint
 //! owns the report, and updates it on the delivering thread. It never blocks.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_dcps::names::ros_topic;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
+
+use crate::endpoints::undecodable::UndecodableSamples;
 
 /// Shortest time between two log lines of one subscription.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -45,8 +47,83 @@ impl LossReport {
     }
 }
 
+/// What one subscription did not get: samples lost, rejected and of another type. Any
+/// thread may update it.
+#[derive(Default)]
+pub(crate) struct ReceptionLosses {
+    lost: AtomicU64,
+    loss_report: LossReport,
+    /// Samples that the protocol machine rejected for lack of receive memory.
+    rejected_by_machine: AtomicU64,
+    /// All rejected samples when the last one was reported.
+    rejected: AtomicU64,
+    rejection_report: LossReport,
+    /// Samples that were not of its type.
+    pub undecodable: UndecodableSamples,
+    resynchronisation_logged: AtomicBool,
+}
+
+impl ReceptionLosses {
+    /// Samples lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Adds lost samples. Returns the total.
+    pub fn add_lost(&self, count: u64, is_logged: bool) -> u64 {
+        if is_logged {
+            self.loss_report.add(count);
+        }
+        self.lost.fetch_add(count, Ordering::Relaxed) + count
+    }
+
+    /// Updates the protocol machine's count. Returns whether it has changed.
+    pub fn set_rejected_by_machine(&self, total: u64) -> bool {
+        self.rejected_by_machine.swap(total, Ordering::Relaxed) != total
+    }
+
+    /// Updates the count of rejected samples from the cache's. Returns the total.
+    pub fn add_rejected(&self, by_cache: u64, is_logged: bool) -> u64 {
+        let total = by_cache + self.rejected_by_machine.load(Ordering::Relaxed);
+        let count = total.saturating_sub(self.rejected.swap(total, Ordering::Relaxed));
+        if is_logged {
+            self.rejection_report.add(count);
+        }
+        total
+    }
+
+    /// When something is to be logged or announced.
+    pub fn due_at(&self) -> Option<Instant> {
+        let logs = [self.loss_report.due_at(), self.rejection_report.due_at()];
+        logs.into_iter()
+            .chain([self.undecodable.due_at()])
+            .flatten()
+            .min()
+    }
+
+    /// Logs losses, once per burst.
+    pub fn log_due(&self, now: Instant, reader: &EndpointData) {
+        if let Some(count) = self.loss_report.take_due(now) {
+            warn_about_loss(reader, count, self.lost());
+        }
+        if let Some(count) = self.rejection_report.take_due(now) {
+            warn_about_rejection(reader, count, self.rejected.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Logs that the state of a publisher was reset (resynchronisation). Once.
+    pub fn log_resynchronisation(&self, reader: &EndpointData, writer: Guid) {
+        if !self.resynchronisation_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                subscription = %reader.guid,
+                "{}", resynchronisation_line(&reader.topic, writer)
+            );
+        }
+    }
+}
+
 /// Warns that a reliable subscription has lost samples.
-pub(crate) fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
+fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
     let topic = ros_topic(&reader.topic);
     let messages = if count == 1 { "message" } else { "messages" };
     tracing::warn!(
@@ -54,14 +131,6 @@ pub(crate) fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
         "topic \"{topic}\": our reliable subscription lost {count} {messages} ({total} in all): \
          the publisher no longer had them when they could be sent again; a larger depth (KEEP_LAST) \
          or KEEP_ALL at the publisher keeps them longer"
-    );
-}
-
-/// Warns that a subscription has reset its state of a publisher (resynchronisation).
-pub(crate) fn warn_about_resynchronisation(reader: &EndpointData, writer: Guid) {
-    tracing::warn!(
-        subscription = %reader.guid,
-        "{}", resynchronisation_line(&reader.topic, writer)
     );
 }
 
@@ -74,7 +143,7 @@ fn resynchronisation_line(topic: &str, writer: Guid) -> String {
 }
 
 /// Warns that a subscription has rejected samples (SAMPLE_REJECTED status).
-pub(crate) fn warn_about_rejection(reader: &EndpointData, count: u64, total: u64) {
+fn warn_about_rejection(reader: &EndpointData, count: u64, total: u64) {
     let topic = ros_topic(&reader.topic);
     let samples = if count == 1 { "sample" } else { "samples" };
     tracing::warn!(

@@ -20,11 +20,8 @@ use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::content_filter::IntraProcessFilter;
 use crate::endpoints::event::{EndpointEvent, EndpointEvents};
-use crate::endpoints::loss_report::{
-    LossReport, warn_about_loss, warn_about_rejection, warn_about_resynchronisation,
-};
+use crate::endpoints::loss_report::ReceptionLosses;
 use crate::endpoints::subscription_group::{GroupMembership, SubscriptionGroup};
-use crate::endpoints::undecodable::UndecodableSamples;
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::names::ros_topic;
@@ -112,16 +109,7 @@ pub struct ReaderEndpoint {
     /// Publishers without liveliness whose instances are not updated yet.
     not_alive_writers: Mutex<Vec<Guid>, rank::NotAliveWriters>,
     pub(crate) received: AtomicU64,
-    lost: AtomicU64,
-    loss_report: LossReport,
-    /// Samples that the machine rejected for lack of receive memory.
-    rejected_by_machine: AtomicU64,
-    rejected_reported: AtomicU64,
-    rejection_report: LossReport,
-    /// Samples that were not of its type.
-    pub(crate) undecodable: UndecodableSamples,
-    /// A resynchronisation was logged.
-    told_resynchronised: AtomicBool,
+    pub(crate) losses: ReceptionLosses,
     graph: AtomicBool,
     /// Receives its samples in place of a queue.
     pub(crate) listener: Option<InlineListener>,
@@ -173,13 +161,7 @@ impl ReaderEndpoint {
             slot: ReadySlot::default(),
             not_alive_writers: Mutex::default(),
             received: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
-            loss_report: LossReport::default(),
-            rejected_by_machine: AtomicU64::new(0),
-            rejected_reported: AtomicU64::new(0),
-            rejection_report: LossReport::default(),
-            undecodable: UndecodableSamples::default(),
-            told_resynchronised: AtomicBool::new(false),
+            losses: ReceptionLosses::default(),
             graph: AtomicBool::new(false),
             listener: None,
             transport_holds: TransportHolds::default(),
@@ -192,10 +174,6 @@ impl ReaderEndpoint {
     /// filter.
     pub fn announced(&self) -> Arc<EndpointData> {
         self.announced.lock().clone()
-    }
-
-    pub(crate) fn set_announced(&self, data: Arc<EndpointData>) {
-        *self.announced.lock() = data;
     }
 
     /// Makes it a member of a group, which holds coherent sets for it.
@@ -260,7 +238,9 @@ impl ReaderEndpoint {
             instances.exceeded_limit()
         };
         let exceeded = of_instances(&self.cache.lock());
-        exceeded.or_else(|| self.exceeded_limit_of_sets())
+        let index = self.member_index();
+        let of_sets = || self.with_sets(|sets| sets.exceeded_limit(index)).flatten();
+        exceeded.or_else(of_sets)
     }
 
     /// Number of matched publishers, local ones included.
@@ -298,7 +278,7 @@ impl ReaderEndpoint {
         ReaderCounts {
             received: self.received.load(Ordering::Relaxed) + cache.received,
             overwritten: totals.overwritten + sets.overwritten,
-            lost: self.lost.load(Ordering::Relaxed),
+            lost: self.losses.lost(),
             expired: totals.expired + sets.expired,
             filtered: totals.filtered,
             content_filtered: unwanted,
@@ -309,7 +289,7 @@ impl ReaderEndpoint {
             purged: totals.purged,
             incomplete_sets: sets.incomplete,
             duplicates: cache.duplicate_count(),
-            undecodable: self.undecodable.total(),
+            undecodable: self.losses.undecodable.total(),
         }
     }
 
@@ -322,11 +302,6 @@ impl ReaderEndpoint {
     /// hold must be released.
     pub(crate) fn require_filtering(&self) {
         self.needs_filtering.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether a sample ever arrived.
-    pub(crate) fn has_received(&self) -> bool {
-        self.received.load(Ordering::Relaxed) + self.cache.lock().received > 0
     }
 
     /// Delivers a sample of a publisher of this process.
@@ -398,17 +373,9 @@ impl ReaderEndpoint {
     /// Reports samples that were rejected: beyond the instance limit, without a
     /// readable key, or for lack of receive memory.
     fn note_rejected(&self) {
-        let total = self.rejected_count();
-        let count = total.saturating_sub(self.rejected_reported.swap(total, Ordering::Relaxed));
-        if !self.is_graph() {
-            self.rejection_report.add(count);
-        }
-        self.events.push(EndpointEvent::SampleRejected { total });
-    }
-
-    fn rejected_count(&self) -> u64 {
         let by_cache = self.cache.lock().totals().rejected;
-        by_cache + self.rejected_by_machine.load(Ordering::Relaxed)
+        let total = self.losses.add_rejected(by_cache, !self.is_graph());
+        self.events.push(EndpointEvent::SampleRejected { total });
     }
 
     pub(crate) fn cache(&self) -> MutexGuard<'_, ReaderCache, rank::ReaderCache> {
@@ -484,7 +451,7 @@ impl ReaderEndpoint {
             owners.forget(writer);
         }
         let lost = cache.remove_blocked_of(writer);
-        self.undecodable.forget_writer(writer);
+        self.losses.undecodable.forget_writer(writer);
         let ends = self.end_writer_instances(&mut cache, now, writer, wall);
         drop(cache);
         if lost > 0 {
@@ -520,29 +487,17 @@ impl ReaderEndpoint {
         instances.forget_writer(now, writer, meta)
     }
 
-    /// The next timeout of the machine or of a sample held by the time-based
-    /// filter.
-    pub(crate) fn next_timeout(&self, machine: &Reader) -> Option<Instant> {
-        let next = machine.next_timeout();
+    /// Schedules the next timeout of the machine, of held samples and of reports. Call
+    /// under the machine's lock: a later timeout must not be overwritten.
+    pub(crate) fn schedule(&self, scheduler: &Scheduler, machine: &Reader) {
         let held = if self.needs_filtering() {
             self.cache.lock().next_timeout()
         } else {
             None
         };
         let group = self.group.as_ref().and_then(|m| m.group.wakes_at());
-        let loss = self.loss_report.due_at();
-        let rejection = self.rejection_report.due_at();
-        let undecodable = self.undecodable.due_at();
-        [next, held, group, loss, rejection, undecodable]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// Schedules its next timeout. Call under the machine's lock: a later timeout
-    /// must not be overwritten.
-    pub(crate) fn schedule(&self, scheduler: &Scheduler, machine: &Reader) {
-        let next = self.next_timeout(machine);
+        let times = [machine.next_timeout(), held, group, self.losses.due_at()];
+        let next = times.into_iter().flatten().min();
         scheduler.schedule(TimeoutOwner::Reader(self.data.guid.entity), next);
     }
 
@@ -559,19 +514,8 @@ impl ReaderEndpoint {
         // Repeats while due timeouts make space.
         while self.collect_once(now, machine, wall) {}
         self.collect_events(machine);
-        self.report_losses(now);
+        self.losses.log_due(now, &self.data);
         self.end_not_alive_writers(now, wall);
-    }
-
-    /// Logs losses, once per burst.
-    fn report_losses(&self, now: Instant) {
-        if let Some(count) = self.loss_report.take_due(now) {
-            warn_about_loss(&self.data, count, self.lost.load(Ordering::Relaxed));
-        }
-        if let Some(count) = self.rejection_report.take_due(now) {
-            let total = self.rejected_count();
-            warn_about_rejection(&self.data, count, total);
-        }
     }
 
     fn collect_once(&self, now: Instant, machine: &mut Reader, wall: Timestamp) -> bool {
@@ -611,9 +555,8 @@ impl ReaderEndpoint {
     ) {
         cache.deliver_unblocked(now, machine, arrived);
         loop {
-            if cache.is_full_for(None) {
-                // Reliable writers keep the remaining samples; `TakePath::take` fetches them.
-                cache.hold_back(machine.has_samples());
+            // Reliable writers keep the remaining samples; `TakePath::take` fetches them.
+            if cache.holds_back_when_full(machine) {
                 break;
             }
             let Some(change) = machine.poll_sample() else {
@@ -644,16 +587,6 @@ impl ReaderEndpoint {
         {
             arrived.add(cache.insert(now, machine, item));
         }
-    }
-
-    /// Whether a change was received before its writer restarted.
-    pub(crate) fn is_duplicate(&self, change: &CacheChange) -> bool {
-        let mut cache = self.cache.lock();
-        cache.is_duplicate(
-            change.writer,
-            change.sequence.0,
-            change.original_writer_info,
-        )
     }
 
     /// Converts a received change into samples: data, the end of an instance, both or
@@ -717,9 +650,7 @@ impl ReaderEndpoint {
             self.handle_machine_event(event);
         }
         let rejected = machine.stats().samples_rejected;
-        let before = self.rejected_by_machine.load(Ordering::Relaxed);
-        if rejected != before {
-            self.rejected_by_machine.store(rejected, Ordering::Relaxed);
+        if self.losses.set_rejected_by_machine(rejected) {
             self.note_rejected();
         }
     }
@@ -747,9 +678,7 @@ impl ReaderEndpoint {
             // Discovery detects it as well and ends the match.
             ReaderEvent::WriterReset { .. } => {}
             ReaderEvent::Resynchronised { writer } => {
-                if !self.told_resynchronised.swap(true, Ordering::Relaxed) {
-                    warn_about_resynchronisation(&self.data, writer);
-                }
+                self.losses.log_resynchronisation(&self.data, writer);
             }
             ReaderEvent::DeadlineMissed { total, .. } => {
                 self.events.push(EndpointEvent::DeadlineMissed { total });
@@ -798,7 +727,7 @@ impl ReaderEndpoint {
     /// Samples lost so far to a reliable subscription, else 0.
     pub(crate) fn told_losses(&self) -> u64 {
         if self.tells_losses() {
-            self.lost.load(Ordering::Relaxed)
+            self.losses.lost()
         } else {
             0
         }
@@ -808,10 +737,7 @@ impl ReaderEndpoint {
         if count == 0 {
             return;
         }
-        let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
-        if self.tells_losses() {
-            self.loss_report.add(count);
-        }
+        let total = self.losses.add_lost(count, self.tells_losses());
         self.events.push(EndpointEvent::SampleLost { total, count });
     }
 }
