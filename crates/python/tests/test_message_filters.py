@@ -11,6 +11,7 @@ from geometry_msgs.msg import PointStamped
 from message_filters import (
     ApproximateTimeSynchronizer, Cache, SimpleFilter, Subscriber, TimeSynchronizer)
 from pteros import _native
+from rclpy.clock_type import ClockType
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Header
@@ -39,6 +40,20 @@ def test_synchronizers_join_the_messages_of_filters():
     assert sets(TimeSynchronizer, 'a1 a2 a3 b1 b2 b3', 2) == [(2, 2), (3, 3)]
     stream = 'a100 a103 b104 b99'
     assert sets(ApproximateTimeSynchronizer, stream, 10, 0.01) == [(103, 104), (100, 99)]
+
+
+@pytest.mark.parametrize('clock_type', list(ClockType)[1:])
+def test_a_cache_returns_stamps_of_the_clock_that_they_were_given_with(clock_type):
+    def at(seconds):
+        return rclpy.time.Time(seconds=seconds, clock_type=clock_type)
+
+    cache = Cache(SimpleFilter(), 3)
+    for seconds in (2, 4, 3):
+        cache.add(SimpleNamespace(header=SimpleNamespace(stamp=at(seconds))))
+    assert (cache.getOldestTime(), cache.getLastestTime()) == (at(2), at(4))
+    assert [cache.getElemAfterTime(at(2.5)).header.stamp] == cache.cache_times[1:2] == [at(3)]
+    assert cache.getElemBeforeTime(at(1)) is None
+    assert len(cache.getInterval(at(2), at(3))) == 2
 
 
 def test_a_jump_back_of_the_clock_drops_what_waits():

@@ -53,7 +53,7 @@ impl Builder {
         }
         let program = self.container_program().ok_or_else(|| {
             LaunchFileError::at(
-                &Self::location_of(element, "exec"),
+                element.location_of("exec"),
                 format!("exec: there is no {PROGRAM} beside the component libraries or on PATH; build it with: cargo build -p pteros-demo-components, or name one with PTEROS_CONTAINER"),
             )
         })?;
@@ -199,7 +199,7 @@ impl Builder {
             Err(error @ LoadError::UnknownClass { .. }) => ("plugin", error),
             Err(error) => ("pkg", error),
         };
-        let location = Self::location_of(part, attribute);
+        let location = part.location_of(attribute);
         Err(LaunchFileError::at(
             &location,
             format!("{attribute}: {error}"),

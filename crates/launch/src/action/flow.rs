@@ -90,9 +90,7 @@ impl Builder {
                 self.fail(child, error);
             }
         }
-        let location = element
-            .attribute("file")
-            .map_or(&element.location, |file| &file.location);
+        let location = element.location_of("file");
         if path.extension().is_some_and(|end| end == "py") {
             return self.leave_out(location, &path);
         }
@@ -221,11 +219,8 @@ impl Builder {
         }
         let name = self.attributes.required(element, "name")?;
         if name.is_empty() || name.contains(['=', '\0']) {
-            let location = element
-                .attribute("name")
-                .map_or(&element.location, |one| &one.location);
             return Err(LaunchFileError::at(
-                location,
+                element.location_of("name"),
                 format!(
                     "{name:?} is not an environment variable name; it has no = and is not empty"
                 ),
@@ -349,14 +344,6 @@ impl Builder {
         }));
         Ok(())
     }
-
-    /// The location of an attribute, or of its element.
-    pub(super) fn location_of(element: &Element, name: &str) -> crate::error::SourceLocation {
-        let attribute = element.attribute(name);
-        attribute
-            .map_or(&element.location, |one| &one.location)
-            .clone()
-    }
 }
 
 impl AttributeReader {
@@ -378,9 +365,10 @@ impl AttributeReader {
         let whole = self.scope.namespaced(namespace);
         if !whole.is_empty() {
             names::validate_namespace(&whole).map_err(|error| {
-                let attribute = element.attribute("namespace");
-                let location = attribute.map_or(&element.location, |one| &one.location);
-                LaunchFileError::at(location, format!("namespace: {error}"))
+                LaunchFileError::at(
+                    element.location_of("namespace"),
+                    format!("namespace: {error}"),
+                )
             })?;
         }
         Ok(whole)
@@ -394,11 +382,9 @@ impl AttributeReader {
         match pteros::args::RemapRule::parse("remap", &rule) {
             Ok(_) => Ok((from, to)),
             Err(error) => {
-                let attribute = element.attribute("from");
-                let location = attribute.map_or(&element.location, |one| &one.location);
                 let error = error.to_string();
                 let error = error.trim_start_matches("--ros-args: ");
-                Err(LaunchFileError::at(location, error))
+                Err(LaunchFileError::at(element.location_of("from"), error))
             }
         }
     }

@@ -24,6 +24,7 @@ use std::rc::Rc;
 
 use pteros_container::ComponentIndex;
 
+use self::attributes::AttributeReader;
 use crate::close_names::{did_you_mean, listed};
 use crate::document::{Document, Element};
 use crate::error::{KnownCause, LaunchFileError, LaunchFileErrors};
@@ -93,9 +94,9 @@ impl Builder {
         let configurations = request.arguments.iter().cloned().collect();
         let environment = request.environment.clone();
         Self {
-            initial_environment: environment,
+            initial_environment: environment.clone(),
             attributes: AttributeReader {
-                scope: Scope::new(configurations, environment.clone(), file),
+                scope: Scope::new(configurations, environment, file),
                 context: EvaluationContext {
                     packages: request.packages.clone(),
                     log_folder: request.log_folder.clone(),

@@ -104,7 +104,7 @@ impl Builder {
     /// The program of `pkg` and `exec`. Without `pkg`, a path or a program on PATH.
     pub(super) fn program(&mut self, element: &Element) -> Result<String, LaunchFileError> {
         let executable = self.attributes.required(element, "exec")?;
-        let location = Self::location_of(element, "exec");
+        let location = element.location_of("exec");
         let Some(package) = self.attributes.text(element, "pkg")? else {
             let path = self.attributes.scope.environment.get("PATH");
             let path = path.map_or("", String::as_str);
@@ -120,7 +120,7 @@ impl Builder {
         let location = if package_is_known {
             location
         } else {
-            Self::location_of(element, "pkg")
+            element.location_of("pkg")
         };
         let found = self
             .attributes
@@ -177,7 +177,7 @@ impl AttributeReader {
             return match names::validate_node(&name) {
                 Ok(()) => Ok(Some(name)),
                 Err(error) => Err(LaunchFileError::at(
-                    &Self::location_of(element, attribute),
+                    element.location_of(attribute),
                     format!("{attribute}: {error}"),
                 )),
             };

@@ -37,7 +37,7 @@ impl Builder {
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
         let mut words = self.attributes.words(element, "cmd")?;
-        let location = Self::location_of(element, "cmd");
+        let location = element.location_of("cmd");
         let Some(program) = words.first().cloned() else {
             return Err(LaunchFileError::at(
                 &location,
@@ -124,7 +124,7 @@ impl Builder {
         // matter.
         let folder = self.attributes.folder(element);
         let folder = self.errors.ok_or_record(folder).flatten();
-        let output = self.attributes.output(element);
+        let output = self.output(element);
         let output = self.errors.ok_or_record(output).unwrap_or(LOG_OUTPUT);
         let emulate_tty = self.attributes.emulates_tty(element);
         let emulate_tty = self.errors.ok_or_record(emulate_tty).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Builder {
         element: &Element,
         words: &[String],
     ) -> Result<Vec<String>, LaunchFileError> {
-        let location = Self::location_of(element, "launch-prefix");
+        let location = element.location_of("launch-prefix");
         let wrong =
             |message: String| LaunchFileError::at(&location, format!("launch-prefix: {message}"));
         let own = self.attributes.text(element, "launch-prefix")?;
@@ -210,7 +210,7 @@ impl Builder {
     fn on_exit(&mut self, element: &Element) -> Result<Vec<PlanStep>, LaunchFileError> {
         let mut steps = Vec::new();
         if let Some(word) = self.attributes.text(element, "on_exit")? {
-            let location = Self::location_of(element, "on_exit");
+            let location = element.location_of("on_exit").clone();
             if word != "shutdown" {
                 return Err(LaunchFileError::at(
                     &location,
@@ -230,6 +230,21 @@ impl Builder {
         }
         Ok(steps)
     }
+
+    fn output(&mut self, element: &Element) -> Result<ProcessOutput, LaunchFileError> {
+        let forced = self
+            .initial_environment
+            .get("OVERRIDE_LAUNCH_PROCESS_OUTPUT");
+        if let Some(forced) = forced.filter(|text| !text.is_empty()) {
+            return output(forced).map_err(|message| {
+                LaunchFileError::without_location(format!(
+                    "OVERRIDE_LAUNCH_PROCESS_OUTPUT: {message}"
+                ))
+            });
+        }
+        let output = self.attributes.parsed(element, "output", output)?;
+        Ok(output.unwrap_or(LOG_OUTPUT))
+    }
 }
 
 impl AttributeReader {
@@ -238,7 +253,7 @@ impl AttributeReader {
         let folder = self.text(element, "cwd")?.map(PathBuf::from);
         match folder {
             Some(folder) if !folder.is_dir() => Err(LaunchFileError::at(
-                &Self::location_of(element, "cwd"),
+                element.location_of("cwd"),
                 format!("cwd: there is no folder {}", folder.display()),
             )),
             folder => Ok(folder),
@@ -271,21 +286,6 @@ impl AttributeReader {
                 LaunchFileError::at(&element.location, format!("{name}: {message}"))
             }),
         }
-    }
-
-    fn output(&mut self, element: &Element) -> Result<ProcessOutput, LaunchFileError> {
-        let forced = self
-            .initial_environment
-            .get("OVERRIDE_LAUNCH_PROCESS_OUTPUT");
-        if let Some(forced) = forced.filter(|text| !text.is_empty()) {
-            return output(forced).map_err(|message| {
-                LaunchFileError::without_location(format!(
-                    "OVERRIDE_LAUNCH_PROCESS_OUTPUT: {message}"
-                ))
-            });
-        }
-        let output = self.parsed(element, "output", output)?;
-        Ok(output.unwrap_or(LOG_OUTPUT))
     }
 }
 

@@ -79,6 +79,12 @@ impl Element {
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|one| one.name == name)
     }
+
+    /// The location of an attribute, or of the element.
+    pub fn location_of(&self, name: &str) -> &SourceLocation {
+        self.attribute(name)
+            .map_or(&self.location, |one| &one.location)
+    }
 }
 
 impl Document {

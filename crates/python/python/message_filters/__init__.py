@@ -10,7 +10,6 @@ import weakref
 import rclpy.logging
 from pteros import _native
 from rclpy.clock import JumpThreshold, ROSClock
-from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.impl.errors import InvalidHandle
 from rclpy.time import Time
@@ -149,18 +148,19 @@ class Cache(SimpleFilter):
     @property
     def cache_msgs(self) -> List[Any]:
         """The messages, the oldest first."""
-        return [msg for _, msg in self._cache.messages()]
+        return [msg for _, (_, msg) in self._cache.messages()]
 
     @property
     def cache_times(self) -> List[Time]:
         """Their times."""
-        return [_time(stamp_ns) for stamp_ns, _ in self._cache.messages()]
+        return [stamp for _, (stamp, _) in self._cache.messages()]
 
     def add(self, msg: Any) -> None:
         """Add a message and pass it on."""
         stamp = _stamp(msg, self.allow_headerless, 'message_filters_cache')
         if stamp is not None:
-            self._cache.add(stamp.nanoseconds, msg)
+            # Users get the stamp back as it was given: times of other clocks do not compare.
+            self._cache.add(stamp.nanoseconds, (stamp, msg))
             self.signalMessage(msg)
 
     def getInterval(self, from_stamp: Time, to_stamp: Time) -> List[Any]:
@@ -171,34 +171,33 @@ class Cache(SimpleFilter):
         """
         if from_stamp > to_stamp:
             raise AssertionError(f'the interval ends at {to_stamp}, before {from_stamp}')
-        return self._cache.interval(from_stamp.nanoseconds, to_stamp.nanoseconds)
+        span = self._cache.interval(from_stamp.nanoseconds, to_stamp.nanoseconds)
+        return [msg for _, msg in span]
 
     def getElemAfterTime(self, stamp: Time) -> Any:
         """Return the first message at a time or later, or ``None``."""
-        return self._cache.after(stamp.nanoseconds)
+        found = self._cache.after(stamp.nanoseconds)
+        return found[1] if found else None
 
     def getElemBeforeTime(self, stamp: Time) -> Any:
         """Return the last message at a time or earlier, or ``None``."""
-        return self._cache.before(stamp.nanoseconds)
+        found = self._cache.before(stamp.nanoseconds)
+        return found[1] if found else None
 
     def getLastestTime(self) -> Optional[Time]:
         """Return the latest time of a message, or ``None``."""
         last = self._cache.last()
-        return _time(last[0]) if last else None
+        return last[1][0] if last else None
 
     def getOldestTime(self) -> Optional[Time]:
         """Return the time of the oldest message, or ``None``."""
         first = self._cache.first()
-        return _time(first[0]) if first else None
+        return first[1][0] if first else None
 
     def getLast(self) -> Any:
         """Return the message of the latest time, or ``None``."""
         last = self._cache.last()
-        return last[1] if last else None
-
-
-def _time(nanoseconds: int) -> Time:
-    return Time(nanoseconds=nanoseconds, clock_type=ClockType.ROS_TIME)
+        return last[1][1] if last else None
 
 
 class TimeSynchronizer(SimpleFilter):
