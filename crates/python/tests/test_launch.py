@@ -10,11 +10,14 @@ from launch import LaunchDescription, LaunchService
 from launch.actions import EmitEvent, RegisterEventHandler, Shutdown, TimerAction
 from launch.event_handlers import OnProcessIO, OnProcessStart
 from launch.events import matches_action
+from launch.substitutions import FindExecutable, SubstitutionFailure
 from launch.utilities.yaml_reader import YamlError, load_yaml
 from launch.utilities.yaml_writer import yaml_text
 from launch_ros.actions import (
     ComposableNodeContainer, LifecycleNode, Node, PushROSNamespace, ROSTimer, SetParameter,
+    SetParametersFromFile,
 )
+from launch_ros.actions.load_composable_nodes import get_composable_node_load_request
 from launch_ros.descriptions import ComposableNode
 from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
@@ -215,6 +218,31 @@ def test_what_is_written_is_read_as_the_same(value):
 ])
 def test_a_text_stays_as_written_if_a_node_reads_the_same_value(value, written, expected):
     assert yaml_text(value, written) == expected
+
+
+class ForeignContext:
+    """A context of somebody else, as the tests of ROS 2's packages have."""
+
+    def __init__(self):
+        self.launch_configurations = {}
+
+    def perform_substitution(self, substitution):
+        return substitution.perform(self)
+
+
+def test_components_and_executables_are_evaluated_in_contexts_of_others(tmp_path):
+    for number in (1, 2):
+        (tmp_path / f'{number}.yaml').write_text(
+            f'/**: {{ros__parameters: {{value_{number}: {number}}}}}')
+    context = ForeignContext()
+    SetParametersFromFile(str(tmp_path / '1.yaml')).execute(context)
+    component = ComposableNode(
+        package='any', plugin='any::Any', name='one', parameters=[str(tmp_path / '2.yaml')])
+    request = get_composable_node_load_request(component, context)
+    assert [each.name for each in request.parameters] == ['value_1', 'value_2']
+    assert FindExecutable(name='sh').perform(context).endswith('/sh')
+    with pytest.raises(SubstitutionFailure, match='no_such_program'):
+        FindExecutable(name='no_such_program').perform(context)
 
 
 @pytest.mark.parametrize('value, error', [

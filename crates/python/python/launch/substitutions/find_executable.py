@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 from launch.frontend.expose import expose_substitution
+from launch.plan import plan_of
 from launch.substitution import Substitution
 from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
@@ -46,7 +47,8 @@ class FindExecutable(Substitution):
         if path is not None:
             return path
         reason = f"executable '{name}' not found on the PATH"
-        if context.plan is None:
+        plan = plan_of(context)
+        if plan is None:
             raise SubstitutionFailure(reason)
-        context.plan.add_missing(reason, name)
+        plan.add_missing(reason, name)
         return name

@@ -8,6 +8,7 @@ import pathlib
 import launch.logging
 from launch.action import Action
 from launch.frontend.expose import expose_action
+from launch.plan import plan_of
 from launch.some_substitutions_type import SomeSubstitutionsType_types_tuple
 from launch.utilities import (
     ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions,
@@ -178,9 +179,10 @@ class _EvaluatedComponent:
 
 def _is_missing(path: pathlib.Path, context: LaunchContext) -> bool:
     """Return whether a plan gets to know that the parameter file is not there."""
-    if context.plan is None or path.is_file():
+    plan = plan_of(context)
+    if plan is None or path.is_file():
         return False
-    context.plan.add_missing(f"parameter file '{path}' is not there")
+    plan.add_missing(f"parameter file '{path}' is not there")
     return True
 
 
