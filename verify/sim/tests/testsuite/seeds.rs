@@ -319,3 +319,10 @@ fn a_new_address_is_believed_although_the_former_one_fails_in_one_direction_1001
 fn the_end_of_a_match_is_not_its_begin_9101015073() {
     assert_sound(&Graphs, 9_101_015_073, &Options::default());
 }
+
+/// A flow-controlled writer replaced more samples before it sent them than its depth. The
+/// rule expected them as losses.
+#[test]
+fn a_sample_replaced_before_it_was_sent_is_not_lost_9001000482() {
+    assert_sound(&Graphs, 9_001_000_482, &Options::default());
+}
