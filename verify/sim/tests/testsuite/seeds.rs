@@ -326,3 +326,10 @@ fn the_end_of_a_match_is_not_its_begin_9101015073() {
 fn a_sample_replaced_before_it_was_sent_is_not_lost_9001000482() {
     assert_sound(&Graphs, 9_001_000_482, &Options::default());
 }
+
+/// A client came back after an outage with 130 calls to a server that keeps all, which
+/// dropped the replies that it could not send yet but 64.
+#[test]
+fn a_server_that_keeps_all_answers_many_calls_of_an_outage_9101000048() {
+    assert_sound(&Graphs, 9_101_000_048, &Options::default());
+}
