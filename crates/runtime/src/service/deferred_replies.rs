@@ -63,6 +63,7 @@ mod tests {
     use crate::platform::SystemPlatform;
     use crate::service::ServiceSpec;
     use bytes::Bytes;
+    use pteros_rtps::qos::{EndpointQos, History};
 
     fn spec(topic: &str) -> EndpointSpec {
         EndpointSpec {
@@ -76,17 +77,24 @@ mod tests {
         SerializedPayload::new(Bytes::from_static(&[0, 1, 0, 0, 1, 0, 0, 0]))
     }
 
-    /// Regression: a launch waited without end for the response of a container.
-    #[test]
-    fn a_reply_is_sent_when_its_reader_is_discovered_without_a_further_request() {
+    /// Opens a context with a server of this history, and sends it `count` requests of a
+    /// client whose reader of replies is not discovered yet. It replies to each. Returns how
+    /// many replies the reader gets once it is discovered, and the count of lost ones.
+    fn replies_to_a_late_reader(domain_id: u32, history: History, count: usize) -> (u64, u64) {
         let options = CoreOptions {
-            domain_id: 189,
+            domain_id,
             local_only: true,
             multicast: false,
             ..CoreOptions::default()
         };
         let core = Core::open(Arc::new(SystemPlatform::new()), options).expect("open");
-        let [requests, replies] = ["rq/late", "rr/late"].map(spec);
+        let [requests, replies] = ["rq/late", "rr/late"].map(|topic| EndpointSpec {
+            qos: EndpointQos {
+                history,
+                ..EndpointQos::default()
+            },
+            ..spec(topic)
+        });
         let of_server = ServiceSpec {
             requests: requests.clone(),
             replies: replies.clone(),
@@ -99,20 +107,57 @@ mod tests {
         deferred.attach(&queue);
         // The client's writer is discovered before its reader.
         let writer = core.create_writer(requests).expect("a writer");
-        let now = core.platform.wall_clock();
-        core.publish(&writer, &mut message(), now)
-            .expect("a request");
-        let request = server.take_request(&core).expect("the request");
-        server
-            .reply(&core, &request.id, &mut message())
-            .expect("a reply");
+        for _ in 0..count {
+            let now = core.platform.wall_clock();
+            core.publish(&writer, &mut message(), now)
+                .expect("a request");
+            let request = server.take_request(&core).expect("the request");
+            server
+                .reply(&core, &request.id, &mut message())
+                .expect("a reply");
+        }
         assert!(server.has_pending_replies());
-        let reader = core.create_reader(replies, DeliveryForm::Bytes, false);
+        let all = EndpointSpec {
+            qos: EndpointQos {
+                history: History::KeepAll,
+                ..EndpointQos::default()
+            },
+            ..replies
+        };
+        let reader = core.create_reader(all, DeliveryForm::Bytes, false);
         let reader = reader.expect("a reader");
         assert!(!reader.has_samples());
         while let Some(task) = queue.pop() {
             task.run();
         }
-        assert!(reader.has_samples() && !server.has_pending_replies());
+        assert!(!server.has_pending_replies());
+        (reader.counts().received, server.counts().unanswerable)
+    }
+
+    /// Regression: a launch waited without end for the response of a container.
+    #[test]
+    fn a_reply_is_sent_when_its_reader_is_discovered_without_a_further_request() {
+        assert_eq!(
+            replies_to_a_late_reader(189, History::KeepLast(1), 1),
+            (1, 0)
+        );
+    }
+
+    /// Regression: a server with KEEP_ALL dropped all but 64 of the replies to a client that
+    /// came back after an outage with many calls.
+    #[test]
+    fn a_server_that_keeps_all_keeps_all_replies_until_their_reader_is_discovered() {
+        assert_eq!(
+            replies_to_a_late_reader(190, History::KeepAll, 300),
+            (300, 0)
+        );
+    }
+
+    #[test]
+    fn a_server_of_limited_depth_counts_the_replies_that_it_dropped() {
+        assert_eq!(
+            replies_to_a_late_reader(191, History::KeepLast(100), 70),
+            (64, 6)
+        );
     }
 }

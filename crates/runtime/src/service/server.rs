@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use pteros_dcps::correlation::{CorrelationStyle, RequestHeader, decode_request_header};
+use pteros_dcps::sample::{KEEP_ALL_SAMPLES_DEFAULT, samples_max};
 use pteros_rtps::id::Guid;
+use pteros_rtps::qos::History;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 use thiserror::Error;
 
@@ -23,8 +25,13 @@ use crate::outbound::OutboundMessage;
 use crate::sample::QueuedSample;
 
 /// Pending replies for clients whose reply reader is not discovered yet. When full, the
-/// oldest is dropped and counted.
+/// oldest is dropped and counted. With KEEP_ALL, as many as its writer keeps are pending, as
+/// far as they fit in [`PENDING_BYTES_MAX`].
 pub const PENDING_REPLIES_MAX: usize = 64;
+
+/// Memory of the pending replies of a server with KEEP_ALL, bytes.
+/// [`PENDING_REPLIES_MAX`] replies may exceed it.
+const PENDING_BYTES_MAX: usize = 16 << 20;
 
 /// Identity of a request, with the destination of its reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +71,7 @@ pub struct ServiceServer {
     pub requests: Arc<ReaderEndpoint>,
     /// Writes replies.
     pub replies: Arc<WriterEndpoint>,
-    pending_replies: Mutex<VecDeque<PendingReply>, rank::PendingReplies>,
+    pending_replies: Mutex<PendingReplies, rank::PendingReplies>,
     unanswerable: AtomicU64,
     /// The log line about a client of an unknown dialect was written.
     is_dialect_told: AtomicBool,
@@ -74,6 +81,33 @@ pub struct ServiceServer {
 struct PendingReply {
     id: RequestId,
     payload: Bytes,
+}
+
+/// The pending replies of a server, oldest first.
+#[derive(Default)]
+struct PendingReplies {
+    queue: VecDeque<PendingReply>,
+    bytes: usize,
+}
+
+impl PendingReplies {
+    /// Appends a reply; `count_max` may be pending. Returns how many of the oldest had to go.
+    fn push(&mut self, reply: PendingReply, count_max: usize) -> u64 {
+        let added = reply.payload.len();
+        let mut dropped = 0;
+        while self.queue.len() >= count_max
+            || (self.queue.len() >= PENDING_REPLIES_MAX && self.bytes + added > PENDING_BYTES_MAX)
+        {
+            let Some(oldest) = self.queue.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.payload.len();
+            dropped += 1;
+        }
+        self.bytes += added;
+        self.queue.push_back(reply);
+        dropped
+    }
 }
 
 /// Present route of a reply.
@@ -216,8 +250,11 @@ impl ServiceServer {
             ReplyRoute::Unmatched => {
                 let payload = message.serialized();
                 self.keep_pending(PendingReply { id: *id, payload });
-                // It may have been discovered between the two checks.
-                self.flush(core);
+                // It may have been discovered between the two checks, or is removed.
+                let is_discovered = !matches!(self.reply_route(core, id), ReplyRoute::Unmatched);
+                if is_discovered || !self.requests.matched().contains(&id.client) {
+                    self.flush(core);
+                }
                 Ok(())
             }
             route => self.send(core, id, message, &route),
@@ -279,12 +316,16 @@ impl ServiceServer {
     }
 
     fn keep_pending(&self, reply: PendingReply) {
-        let mut pending = self.pending_replies.lock();
-        if pending.len() >= PENDING_REPLIES_MAX {
-            pending.pop_front();
-            self.unanswerable.fetch_add(1, Ordering::Relaxed);
-        }
-        pending.push_back(reply);
+        let qos = &self.replies.data.qos;
+        let count_max = match qos.history {
+            History::KeepAll => {
+                samples_max(&qos.resource_limits).unwrap_or(KEEP_ALL_SAMPLES_DEFAULT)
+            }
+            History::KeepLast(_) => PENDING_REPLIES_MAX,
+        };
+        let count_max = count_max.max(PENDING_REPLIES_MAX);
+        let dropped = self.pending_replies.lock().push(reply, count_max);
+        self.unanswerable.fetch_add(dropped, Ordering::Relaxed);
     }
 
     /// Sends pending replies of clients that were discovered since, and drops those of
@@ -294,11 +335,11 @@ impl ServiceServer {
         // found nothing. So this thread checks again.
         loop {
             let pending = std::mem::take(&mut *self.pending_replies.lock());
-            for reply in pending {
+            for reply in pending.queue {
                 self.send_pending(core, reply);
             }
             let pending = self.pending_replies.lock();
-            let kept: Vec<RequestId> = pending.iter().map(|reply| reply.id).collect();
+            let kept: Vec<RequestId> = pending.queue.iter().map(|reply| reply.id).collect();
             drop(pending);
             let is_sendable = |id| !matches!(self.reply_route(core, id), ReplyRoute::Unmatched);
             if !kept.iter().any(is_sendable) {
@@ -341,7 +382,7 @@ impl ServiceServer {
 
     /// Whether replies are pending for undiscovered clients.
     pub fn has_pending_replies(&self) -> bool {
-        !self.pending_replies.lock().is_empty()
+        !self.pending_replies.lock().queue.is_empty()
     }
 
     /// The counters.
@@ -379,5 +420,31 @@ impl OutboundMessage for StoredReply {
 
     fn serialized_len(&mut self) -> usize {
         self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_pending_replies_are_limited_by_their_bytes() {
+        let id = RequestId {
+            client: Guid::default(),
+            sequence: 1,
+            reply_to: ReplyTo::Headed(1),
+        };
+        let payload = Bytes::from(vec![0; PENDING_BYTES_MAX / PENDING_REPLIES_MAX]);
+        let mut pending = PendingReplies::default();
+        for number in 1..=3 * PENDING_REPLIES_MAX {
+            let payload = payload.clone();
+            let dropped = pending.push(PendingReply { id, payload }, KEEP_ALL_SAMPLES_DEFAULT);
+            assert_eq!(dropped, u64::from(number > PENDING_REPLIES_MAX));
+        }
+        assert_eq!(pending.bytes, PENDING_BYTES_MAX);
+        // One that is larger than all makes room by the oldest, down to the least count.
+        let payload = Bytes::from(vec![0; 2 * PENDING_BYTES_MAX]);
+        let dropped = pending.push(PendingReply { id, payload }, KEEP_ALL_SAMPLES_DEFAULT);
+        assert_eq!((dropped, pending.queue.len()), (1, PENDING_REPLIES_MAX));
     }
 }

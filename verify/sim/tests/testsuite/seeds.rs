@@ -312,3 +312,24 @@ fn a_flow_controlled_writer_probes_with_the_lowest_request_1001015926() {
 fn a_new_address_is_believed_although_the_former_one_fails_in_one_direction_1001008496() {
     assert_sound(&Graphs, 1_001_008_496, &Options::default());
 }
+
+/// A writer died within a coherent set, of which its reader held two samples and lost both.
+/// The rule took the end of the match for its begin, and the first sample for history.
+#[test]
+fn the_end_of_a_match_is_not_its_begin_9101015073() {
+    assert_sound(&Graphs, 9_101_015_073, &Options::default());
+}
+
+/// A flow-controlled writer replaced more samples before it sent them than its depth. The
+/// rule expected them as losses.
+#[test]
+fn a_sample_replaced_before_it_was_sent_is_not_lost_9001000482() {
+    assert_sound(&Graphs, 9_001_000_482, &Options::default());
+}
+
+/// A client came back after an outage with 130 calls to a server that keeps all, which
+/// dropped the replies that it could not send yet but 64.
+#[test]
+fn a_server_that_keeps_all_answers_many_calls_of_an_outage_9101000048() {
+    assert_sound(&Graphs, 9_101_000_048, &Options::default());
+}

@@ -492,7 +492,9 @@ fn check_pair(w: usize, writer: &WriterRecord, r: usize, reader: &ReaderRecord) 
             History::KeepLast(depth) => u64::from(depth),
             History::KeepAll => 0,
         };
-        let sure = first.max(ours.since).saturating_add(kept);
+        // What a flow-controlled writer replaced before it was sent is irrelevant, not lost.
+        let unsent = writer.endpoint.counts().replaced_before_send;
+        let sure = first.max(ours.since).saturating_add(kept + unsent);
         let least = (writer.written + 1).saturating_sub(sure);
         let most = writer.written + 1 - first.min(ours.since);
         let most = if counts.overwritten > 0 {

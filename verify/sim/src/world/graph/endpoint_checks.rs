@@ -119,13 +119,16 @@ impl ReaderRecord {
                 taken_samples.filter(|n| u64::try_from(**n).is_ok_and(|n| n > before));
             most += (writer.written + ends).saturating_sub(before + taken_samples.count() as u64);
             // A late joiner's depth may have kept a part of a set, and the rest of
-            // that set counts as lost (seed 4834).
+            // that set counts as lost (seed 4834). A set that its writer never ended is
+            // lost as a whole (seed 9101015073).
             let mut parts = BTreeMap::<usize, u64>::new();
             for (_, set) in writer.in_set.range(..=before) {
                 *parts.entry(*set).or_default() += 1;
             }
-            let part = parts.values().max().copied().unwrap_or(0);
-            cut += part.saturating_sub(1);
+            let part = parts
+                .iter()
+                .map(|(set, samples)| samples - u64::from(model.sets[*set].ended));
+            cut += part.max().unwrap_or(0);
             // A set of a group names its writers. If these have changed since, or their
             // samples have expired, a late joiner drops it (seed 990004).
             if requested.presentation.is_of_group() {

@@ -209,10 +209,12 @@ impl Model {
         let record = &mut self.readers[index];
         let name = format!("reader r{index}");
         let wrong = match event {
-            EndpointEvent::Matched { peer, .. } => {
+            EndpointEvent::Matched { peer, change, .. } => {
                 let known = record.peers.entry(*peer).or_default();
                 known.late = self.healed;
-                known.at = now;
+                if *change > 0 {
+                    known.at = now;
+                }
                 record_match(&mut record.peers, 0, event, &name)
             }
             EndpointEvent::IncompatibleQos { peer, .. } => {

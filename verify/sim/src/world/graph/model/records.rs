@@ -78,7 +78,7 @@ pub struct PeerMatch {
     pub late: bool,
     /// Writers: the first sequence number written during the current match.
     pub since: u64,
-    /// Readers: the time of the last reported match.
+    /// Readers: the begin of the last reported match.
     pub at: u64,
 }
 
