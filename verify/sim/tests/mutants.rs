@@ -224,3 +224,28 @@ fn eight_classes_of_open_seeds_keep_all_invariants() {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }
+
+/// Seeds of runs over night that need fault points to fail:
+/// - A participant's announcements were read again during an outage, and counted as
+///   complete before the last change of an endpoint, whose match ended (9101013331).
+/// - The rule did not know that a flow controller keeps a history full of unsent samples
+///   (9101010919), and that those it replaces are not lost (9001000482).
+/// - A reader whose filter rejects all samples of an outage gets heartbeats more rarely than
+///   the rule waited (9001003033).
+/// - A server dropped replies to a client whose reader was discovered too late, beyond its
+///   limit, and the rule expected them (9101000048).
+/// - A writer died within a coherent set. Its reader dropped the samples that it had got of
+///   the set, with those from before the match (9101015073).
+#[test]
+fn six_further_classes_of_open_seeds_keep_all_invariants() {
+    for seed in [
+        9_101_013_331,
+        9_101_010_919,
+        9_001_000_482,
+        9_001_003_033,
+        9_101_000_048,
+        9_101_015_073,
+    ] {
+        assert_sound(&Graphs, seed, &Options::default());
+    }
+}

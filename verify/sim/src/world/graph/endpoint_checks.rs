@@ -127,13 +127,13 @@ impl ReaderRecord {
             let part = parts.values().max().copied().unwrap_or(0);
             cut += part.saturating_sub(1);
             // A set of a group names its writers. If these have changed since, or their
-            // samples have expired, a late joiner drops it (seed 990004).
-            if requested.presentation.is_of_group() {
-                let former = parts
-                    .into_iter()
-                    .filter(|(set, _)| model.is_hidden_from_late_joiners(*set));
-                undeliverable.extend(former.map(|(_, samples)| samples));
-            }
+            // samples have expired, a late joiner drops it (seed 990004). So it does with a
+            // set whose writer died before its end (seed 9101015073).
+            let of_group = requested.presentation.is_of_group();
+            let former = parts.into_iter().filter(|(set, _)| {
+                !model.sets[*set].ended || of_group && model.is_hidden_from_late_joiners(*set)
+            });
+            undeliverable.extend(former.map(|(_, samples)| samples));
         }
         let counts = self.endpoint.counts();
         if counts.incomplete_sets > 0 {
@@ -237,6 +237,11 @@ impl GraphWorld {
     pub fn check_publish_timeout(&self, w: usize) -> Option<String> {
         let model = self.model.lock();
         let writer = &model.writers[w];
+        // Whatever readers are matched, the history may be full of unsent samples
+        // (seed 9101010919).
+        if writer.endpoint.unsent_count() > 0 {
+            return None;
+        }
         let waited_for = matched(&writer.peers).any(|(guid, _)| {
             let index = model
                 .by_guid
