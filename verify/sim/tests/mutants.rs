@@ -224,3 +224,17 @@ fn eight_classes_of_open_seeds_keep_all_invariants() {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }
+
+/// Seeds of runs over night that need fault points to fail:
+/// - A participant's announcements were read again during an outage, and counted as
+///   complete before the last change of an endpoint, whose match ended (9101013331).
+/// - The rule did not know that a flow controller keeps a history full of unsent samples
+///   (9101010919).
+/// - A reader whose filter rejects all samples of an outage gets heartbeats more rarely than
+///   the rule waited (9001003033).
+#[test]
+fn three_further_classes_of_open_seeds_keep_all_invariants() {
+    for seed in [9_101_013_331, 9_101_010_919, 9_001_003_033] {
+        assert_sound(&Graphs, seed, &Options::default());
+    }
+}

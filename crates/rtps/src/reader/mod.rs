@@ -600,7 +600,7 @@ impl Reader {
         }
         let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
         if has_early {
-            proxy.restart_at(first, last);
+            proxy.begin_reread(now, first, last);
         }
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()

@@ -316,6 +316,14 @@ impl WriterProxy {
         }
     }
 
+    /// Forgets a history of `first..=last`, to read it again. The writer may replace
+    /// changes meanwhile, so it is complete when a later HEARTBEAT names no more.
+    pub(super) fn begin_reread(&mut self, now: Instant, first: i64, last: i64) {
+        self.restart_at(first, last);
+        self.sent_through = 0;
+        self.plausibility.probe_no_later(now.after(HEARTBEAT_DELAY));
+    }
+
     /// Resets the state of a writer to its HEARTBEAT. Continues after what was
     /// delivered, as far as that can be true; `from_start`: requests all it has.
     pub(super) fn resynchronise(
@@ -336,13 +344,17 @@ impl WriterProxy {
             Some(delivered) => delivered.saturating_add(1).max(first),
             None => last.saturating_add(1),
         };
-        self.restart_at(next, last);
         self.plausibility = Plausibility {
             first,
             delivered: next.saturating_sub(1),
             given_up: (if continues.is_none() { delivered } else { 0 }, now),
             ..Plausibility::NONE
         };
+        if from_start {
+            self.begin_reread(now, next, last);
+        } else {
+            self.restart_at(next, last);
+        }
         self.heartbeat_counts.forget_suspicion();
         self.acks.nack.requested = 0;
         self.acks.nack.unsuccessful_requests = 0;

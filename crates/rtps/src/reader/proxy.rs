@@ -94,7 +94,8 @@ pub(super) struct WriterProxy {
     losses_from: i64,
     /// The highest number known to exist.
     pub announced: i64,
-    /// The highest number named by a heartbeat: sent completely.
+    /// The highest number named by a heartbeat: sent completely. Of a history that is read
+    /// again, by a heartbeat since then.
     pub sent_through: i64,
     reorder: ReorderBuffer,
     pub defrag: Defragmenter,

@@ -28,10 +28,15 @@ impl Reader {
         self.config.rereads_history
     }
 
-    /// Whether everything that a writer has announced was received or is irrelevant.
+    /// Whether everything that a writer has announced was received or is irrelevant, and a
+    /// HEARTBEAT says so since the history was last requested again.
     pub fn has_everything_of(&self, guid: Guid) -> bool {
         let proxy = self.writers.get(&guid);
-        proxy.is_some_and(|proxy| proxy.synced && proxy.first_missing() > proxy.announced)
+        proxy.is_some_and(|proxy| {
+            proxy.synced
+                && proxy.first_missing() > proxy.announced
+                && proxy.sent_through >= proxy.announced
+        })
     }
 
     /// Does not believe a number far ahead, and asks its writer.

@@ -680,6 +680,36 @@ fn a_contradiction_soon_after_another_one_is_undone_too() {
     victim.check_recovery_with_new_writer();
 }
 
+/// The announcements are read again, and the network fails meanwhile. The writer changes its
+/// announcement, so the number that is read is irrelevant when the network works again.
+/// A change that was announced under another number ends no match.
+#[test]
+fn announcements_that_change_while_they_are_read_again_end_no_match() {
+    for outage_millis in (500..6_000).step_by(250) {
+        let mut victim = Victim::new();
+        victim.domain.cuts = vec![(0, 1), (1, 0)];
+        let with_lifespan = |writer, seconds| {
+            let qos = EndpointQos {
+                lifespan: Duration::from_secs(seconds),
+                ..EndpointQos::default()
+            };
+            endpoint(writer, "rt/chatter", "T", qos)
+        };
+        let (forged, own) = (
+            with_lifespan(victim.writer, 5),
+            with_lifespan(victim.writer, 6),
+        );
+        victim.sedp(address(0), 1, &forged);
+        victim.domain.write_endpoint(0, own);
+        victim.domain.run_for(Duration::from_millis(outage_millis));
+        victim.domain.cuts.clear();
+        victim.check_recovery();
+        let unmatched = |e: &&ParticipantEvent| matches!(e, ParticipantEvent::Unmatched { remote, .. } if *remote == victim.writer);
+        let events = victim.domain.nodes[1].events.iter();
+        assert_eq!(events.filter(unmatched).count(), 0, "{outage_millis} ms");
+    }
+}
+
 /// A forged HEARTBEAT agrees with a forged change: it drops all numbers below, which the
 /// writer takes for acknowledged.
 #[test]

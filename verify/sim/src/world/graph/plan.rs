@@ -265,7 +265,9 @@ impl SeedPlan {
     /// Nanoseconds after healing until readers without a lost match have every
     /// sample: three heartbeat periods and round trips, plus pauses and read delays
     /// that had begun. Each sample for which memory is refused takes one more
-    /// request, in the worst case after the longest pause.
+    /// request, in the worst case after the longest pause. To a reader whose filter rejects
+    /// all samples of an outage, heartbeats come ever more rarely, up to every 2 s (seed
+    /// 9001003033).
     pub fn repair_span(&self) -> u64 {
         let refusals: u64 = if self.has(Fault::FaultPoints) {
             self.tolerated_faults.iter().map(refusals_in_10000).sum()
@@ -277,7 +279,11 @@ impl SeedPlan {
             true => RECOVERY + 3_000 * MILLI,
             false => 0,
         };
-        1_500 * MILLI + changes + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
+        let filtered = match self.filtered && self.has_long_outages() {
+            true => 2_000 * MILLI,
+            false => 0,
+        };
+        1_500 * MILLI + changes + filtered + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
     }
 
     /// Maximum nanoseconds in flight or waiting to be read.
