@@ -82,6 +82,8 @@ pub enum Task {
     Ros2SoakInside(Options),
     #[command(hide = true)]
     Ros2ProgramsInside(Options),
+    #[command(hide = true)]
+    Ros2InTests,
 }
 
 /// Words for another program, or for a hidden task.
@@ -129,6 +131,7 @@ mod tests {
             "flood-inside --seconds 3 --rate 5 --kinds duplicates",
             "peers-check-inside",
             "ros2-soak-inside --minutes 3",
+            "ros2-in-tests",
             "ros2-programs-inside --only x",
             "peers --check",
             "ros2 rcl rclcpp --only x --rmw rmw_fastrtps_cpp",

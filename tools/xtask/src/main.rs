@@ -35,9 +35,11 @@ mod ros2;
 mod seeded_bugs;
 mod sim;
 mod test;
+mod test_jobs;
 mod test_lanes;
 mod test_process;
 mod test_programs;
+mod test_queue;
 mod tidy;
 mod tree_copy;
 mod wheel;
@@ -63,6 +65,7 @@ fn main() -> Result<()> {
         Task::Ros2(arguments) => ros2::run(&arguments)?,
         Task::Ros2SoakInside(options) => ros2::run_soak_inside(&options.words)?,
         Task::Ros2ProgramsInside(options) => ros2::run_programs_inside(&options.words)?,
+        Task::Ros2InTests => ros2::run_in_tests()?,
         Task::Fuzz(arguments) => fuzz::run(&arguments)?,
         Task::Nightly(arguments) => nightly::run(arguments)?,
         Task::Namespace(arguments) => exit_as(namespace::run(&arguments)?),

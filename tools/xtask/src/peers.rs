@@ -66,7 +66,9 @@ const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node
 const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
 const CYCLONE_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "fastdds/node.hpp"];
-/// The same of the peers in Rust.
+/// The features of the cargo project `rust`, one for each crate.
+const RUST_STACKS: [&str; 4] = ["rustdds", "dust_dds", "hiroz", "ros2-client"];
+/// Further source files of the peers in Rust.
 const RUST_MODULES: [&str; 3] = [
     "rust/src/dds_peer.rs",
     "rust/src/messages.rs",
@@ -83,16 +85,11 @@ pub struct Arguments {
 /// Runs the task. Fails if a peer is missing.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let peers = prepare()?;
-    let mut missing = 0;
     for (name, outcome) in &peers.list {
-        match outcome {
-            Ok(path) => println!("{name:14} {}", path.display()),
-            Err(why) => {
-                missing += 1;
-                println!("{name:14} missing: {why:#}");
-            }
-        }
+        println!("{}", line(name, outcome));
     }
+    let missing = peers.list.iter().filter(|(_, outcome)| outcome.is_err());
+    let missing = missing.count();
     if arguments.check {
         crate::peers_check::run_in_namespace(&peers)?;
     }
@@ -103,6 +100,40 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// What the task prints of a peer.
+fn line(name: &str, outcome: &Result<PathBuf>) -> String {
+    match outcome {
+        Ok(path) => format!("{name:14} {}", path.display()),
+        Err(why) => {
+            // One line of it, for those who read the task's output.
+            let why = format!("{why:#}").replace('\n', " ");
+            format!("{name:14}{MISSING}{why}")
+        }
+    }
+}
+
+/// Stands between the name of a missing peer and the reason.
+const MISSING: &str = " missing: ";
+
+/// The name and the reason in the line of a missing peer.
+pub fn missing(line: &str) -> Option<String> {
+    let (name, why) = line.split_once(MISSING)?;
+    Some(format!("{}: {why}", name.trim_end()))
+}
+
+/// Installs the compilers and libraries from which peers are built, and returns the
+/// folder of the peers. What cannot be installed is a reason of [`prepare`]. Fails only if
+/// the folder cannot be created.
+pub fn install_tools() -> Result<PathBuf> {
+    let work = workplace()?;
+    for missing in [work.ensure_cyclone(), work.ensure_fastdds()] {
+        if let Err(why) = missing {
+            println!("{why:#}");
+        }
+    }
+    Ok(work.programs)
 }
 
 /// Installs and builds missing peers. Fails only if their folder cannot be created.
@@ -213,6 +244,11 @@ pub fn workplace() -> Result<PeerBuild> {
         target_folder()?.join("interop"),
         true,
     )
+}
+
+/// The program over a crate.
+fn rust_peer(stack: &str) -> String {
+    format!("{stack}-peer")
 }
 
 /// Builds the peers of the tests.
@@ -414,26 +450,51 @@ impl InteropBuilder {
     }
 
     /// Builds the peer over that crate, a program of the cargo project `rust`. Crates come
-    /// from the registry as in its lock file.
+    /// from the registry as in its lock file. What is not built yet is built with it: one
+    /// set of features compiles what they share once, Zenoh above all. Where that fails it
+    /// is built alone, so that a stack that does not build is missing alone.
     fn build_rust(&self, stack: &str) -> Result<PathBuf> {
-        let name = format!("{stack}-peer");
-        let program = self.programs.join(&name);
-        let source = format!("rust/src/{}.rs", name.replace('-', "_"));
-        let sources = [&source, "rust/Cargo.toml", "rust/Cargo.lock"];
-        if self.is_fresh(&program, &[&sources[..], &RUST_MODULES].concat()) {
+        let program = self.programs.join(rust_peer(stack));
+        if self.is_fresh_rust(stack) {
             return Ok(program);
         }
-        eprintln!("building {name}, which takes minutes the first time");
+        let stale = RUST_STACKS
+            .into_iter()
+            .filter(|one| !self.is_fresh_rust(one));
+        let stale: Vec<&str> = stale.collect();
+        eprintln!("building {stack}-peer, which takes minutes the first time");
+        if stale.len() == 1 || self.run_cargo(&RUST_STACKS, &stale).is_err() {
+            self.run_cargo(&[stack], &[stack])
+                .with_context(|| format!("{stack}-peer needs its crates from the registry"))?;
+        }
+        Ok(program)
+    }
+
+    fn is_fresh_rust(&self, stack: &str) -> bool {
+        let name = rust_peer(stack);
+        let source = format!("rust/src/{}.rs", name.replace('-', "_"));
+        let sources = [&source, "rust/Cargo.toml", "rust/Cargo.lock"];
+        let sources = [&sources[..], &RUST_MODULES].concat();
+        self.is_fresh(&self.programs.join(name), &sources)
+    }
+
+    /// Builds the peers over some of these crates, with the features of all of them.
+    fn run_cargo(&self, features: &[&str], stacks: &[&str]) -> Result<()> {
         let target = self.target.join("cargo-rust");
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.args(["build", "--locked", "--quiet", "--features", stack]);
-        build.args(["--bin", &name]);
+        build.args(["build", "--locked", "--quiet", "--features"]);
+        build.arg(features.join(","));
+        for stack in stacks {
+            build.args(["--bin", &rust_peer(stack)]);
+        }
         build.current_dir(self.sources.join("rust"));
-        run_quietly(build.env("CARGO_TARGET_DIR", &target))
-            .with_context(|| format!("{name} needs its crates from the registry"))?;
-        let built = target.join("debug").join(&name);
-        fs::copy(&built, &program).with_context(|| format!("copy {}", built.display()))?;
-        Ok(program)
+        run_quietly(build.env("CARGO_TARGET_DIR", &target))?;
+        for name in stacks.iter().map(|stack| rust_peer(stack)) {
+            let built = target.join("debug").join(&name);
+            fs::copy(&built, self.programs.join(&name))
+                .with_context(|| format!("copy {}", built.display()))?;
+        }
+        Ok(())
     }
 
     fn build_python(&self, peer: &PythonPeer) -> Result<PathBuf> {

@@ -24,7 +24,8 @@ use anyhow::{Context, Result, bail};
 use crate::checkout::root;
 use crate::counts::Counts;
 use crate::seeded_bugs::InstrumentedCopy;
-use crate::test_lanes::{Job, TestRun, lanes, run_all as run_jobs};
+use crate::test_jobs::Job;
+use crate::test_lanes::{BuildPeers, TestRun, lanes, run_all as run_jobs};
 use crate::test_process::{Filter, Network, Surroundings, Tests};
 use crate::test_programs::{self, Kind, TESTSUITE, TestGroup, TestProgram, cargo_program};
 use crate::{flood, generate, namespace, peers, progress, ros2};
@@ -226,7 +227,7 @@ fn run_quick(report: &mut TestReport, build: &[&str], lanes: usize) -> Result<()
             is_quick: true,
             ..Selection::default()
         };
-        report.run_step("tests", || run_jobs(&quick.jobs(&groups)?, lanes));
+        report.run_step("tests", || run_jobs(&quick.jobs(&groups)?, lanes, None));
         println!(
             "other stacks, simulation, documentation tests and examples: cargo xtask test --all"
         );
@@ -281,6 +282,15 @@ impl Built {
             ..all
         };
         let mut jobs = all.jobs(&self.whole)?;
+        // Its programs get networks of their own.
+        jobs.push(Job {
+            tests: Tests::Task("ROS 2's suites on the plug-in", &ros2::IN_TESTS),
+            surroundings: Surroundings {
+                network: Network::Shared,
+                ..here
+            },
+            filter: Filter::default(),
+        });
         jobs.push(Job {
             tests: Tests::Documentation(&WHOLE),
             surroundings: all.surroundings,
@@ -361,7 +371,9 @@ fn run_all(report: &mut TestReport, with_peers: bool, lanes: usize) {
         Ok(run)
     });
     report.run_step("tests", || {
-        run_jobs(&built.jobs(peers.as_deref(), humble.as_deref())?, lanes)
+        let build_peers = peers.as_ref().map(|_| &build_peers as BuildPeers);
+        let jobs = built.jobs(peers.as_deref(), humble.as_deref())?;
+        run_jobs(&jobs, lanes, build_peers)
     });
     // Last of those that run the command, which this builds again.
     report.run_step("the command without Zenoh", || {
@@ -372,15 +384,9 @@ fn run_all(report: &mut TestReport, with_peers: bool, lanes: usize) {
             surroundings: surroundings(None),
             ..Selection::default()
         };
-        run_jobs(&refusals.jobs(&groups)?, lanes)
+        run_jobs(&refusals.jobs(&groups)?, lanes, None)
     });
     report.run_step("floods of hostile packets", run_floods);
-    report.run_step("ROS 2's suites on the plug-in", || {
-        Ok(TestRun {
-            counts: ros2::run_all()?,
-            ..TestRun::default()
-        })
-    });
     report.run_step("ROS 2's Python suites on the wheel", || {
         Ok(TestRun {
             counts: ros2::run_all_on_wheel()?,
@@ -560,8 +566,9 @@ fn surroundings(peers: Option<&Path>) -> Surroundings<'_> {
     }
 }
 
-/// Installs and builds the peers. A missing peer, or a system without private
-/// networks, counts as a skip with its reason.
+/// The folder of the other stacks, whose tests need private networks. A system without
+/// them counts as a skip with its reason. Installs the compilers, which other tests use,
+/// too.
 fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
     let mut run = TestRun::default();
     if let Err(why) = namespace::available() {
@@ -569,18 +576,51 @@ fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
         run.counts.skipped += 1;
         return Ok((None, run));
     }
-    let peers = peers::prepare()?;
-    for (name, outcome) in &peers.list {
-        match outcome {
-            Ok(_) => println!("{name}: ready"),
-            Err(why) => {
-                println!("{name}: skipped, not available: {why:#}");
-                run.counts.skipped += 1;
-                *run.skips.entry(format!("{name}: {why:#}")).or_default() += 1;
-            }
+    let folder = peers::install_tools()?;
+    println!("built while the tests run");
+    Ok((Some(folder), run))
+}
+
+/// How much the build of the other stacks gives way to tests, which wait with deadlines.
+/// What is on simulated time gives way to both.
+const PEERS_NICE: &str = "10";
+
+/// Installs and builds the other stacks. A missing one counts as a skip with its reason.
+fn build_peers() -> Result<TestRun> {
+    let own = std::env::current_exe().context("find this program's own path")?;
+    let mut child = Command::new("nice")
+        .args(["-n", PEERS_NICE])
+        .arg(own)
+        .arg("peers")
+        .stdout(Stdio::piped())
+        // The last line says how many are missing.
+        .stderr(Stdio::null())
+        .spawn()
+        .context("build the other stacks")?;
+    let mut run = TestRun::default();
+    let mut present = 0;
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).lines())
+    {
+        let line = line.context("read what the build of the other stacks prints")?;
+        if let Some(why) = peers::missing(&line) {
+            println!("skipped: {line}");
+            run.counts.skipped += 1;
+            *run.skips.entry(why).or_default() += 1;
+        } else {
+            present += 1;
         }
     }
-    Ok((Some(peers.folder), run))
+    let status = child.wait().context("wait for the other stacks' build")?;
+    let missing = run.counts.skipped;
+    if !status.success() && missing == 0 {
+        bail!("the other stacks were not built ({status}); cargo xtask peers says why");
+    }
+    println!("peers: {present} ready, {missing} missing");
+    Ok(run)
 }
 
 /// Runs one cargo command as one check. Success adds nothing to the counts.

@@ -2,115 +2,39 @@
 //!
 //! Most modules wait: for a lease, a period of discovery, another process. Each has a
 //! network of its own, so [`lanes`] of them run side by side where there are private
-//! networks. What is on simulated time yields to them and fills the processors. What
-//! would disturb others, or be disturbed, runs after them, one by one: [`ALONE`].
+//! networks, but few that compute. What is on simulated time yields to them
+//! and fills the processors. What would disturb others, or be disturbed, runs after them,
+//! one by one. The tables of `test_jobs.rs` say which these are.
+//!
+//! The other stacks are built meanwhile. Their tests wait for that.
 //!
 //! Many tests wait with deadlines. On a loaded machine one of some thousand misses its
 //! deadline now and then. Up to [`REPEATED_MAX`] failed tests run once more. A test that
 //! fails twice fails the run. A test that passes then is reported as unsteady, so that it
 //! is mended without holding up another change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Result;
 
 use crate::counts::Counts;
 use crate::namespace;
-use crate::test_process::{Filter, Network, Process, Surroundings, Tests};
+use crate::test_jobs::Job;
+use crate::test_process::Process;
+use crate::test_queue::SharedQueue;
 
 /// Number of failed tests that are repeated. More have a cause in common.
 const REPEATED_MAX: usize = 5;
 
+/// Processes of tests beyond the number of processors, because most wait: three of four
+/// leave a third of two processors idle.
+const LANES_BEYOND: usize = 2;
+
 /// The most processes of tests at once: each has as many threads as there are
 /// processors.
-const LANES_MAX: usize = 4;
-
-/// Modules and programs that run alone: package, name, reason.
-const ALONE: &[(&str, &str, &str)] = &[
-    ("pteros", "idle", "counts wake-ups of processes"),
-    ("pteros", "many_processes", "starts a hundred processes"),
-    (
-        "pteros",
-        "message_cost",
-        "counts system calls, of which a busy machine has more",
-    ),
-    (
-        "pteros-rmw",
-        "message_cost",
-        "counts system calls, of which a busy machine has more",
-    ),
-    (
-        "pteros-rmw-humble",
-        "message_cost",
-        "counts system calls, of which a busy machine has more",
-    ),
-    (
-        "pteros-rmw-kilted",
-        "message_cost",
-        "counts system calls, of which a busy machine has more",
-    ),
-    (
-        "pteros-lab",
-        "topology",
-        "loses messages where it gets no processor for a while",
-    ),
-    (
-        "pteros-cli",
-        "networks",
-        "measures how long flows stop when links change",
-    ),
-    (
-        "pteros-store",
-        "store",
-        "waits for the disk, which others keep busy",
-    ),
-    ("robot", "drives", "drives in real time, by many processes"),
-    (
-        "pteros-cli",
-        "zenoh_networks a_hundred_nodes",
-        "starts a hundred processes",
-    ),
-];
-
-/// Modules on simulated time, where a busy machine changes nothing. Every one of a
-/// package where the name is empty.
-const SIMULATED: &[(&str, &str)] = &[
-    ("pteros-dcps", ""),
-    ("pteros-msg", ""),
-    ("pteros-rtps", ""),
-    ("pteros-runtime", "flow_control"),
-    ("pteros-sim", ""),
-];
-
-/// Modules and programs that take longest, the longest first: they begin first, so that
-/// none is left when the others are done.
-const LONGEST: &[(&str, &str)] = &[
-    ("pteros-sim", "mutants"),
-    ("pteros", "interop"),
-    ("pteros-python", "python"),
-    ("pteros-cli", "zenoh_networks"),
-    ("pteros-lab", "command"),
-    ("pteros-zenoh", "router_kills"),
-    ("pteros-sim", "nodes"),
-    ("pteros-cli", "stopped_processes"),
-    ("pteros-cli", "ros2_programs"),
-    ("pteros", "conformance"),
-    ("pteros-runtime", "flow_control"),
-    ("shapes", "vendors"),
-    ("pteros-sim", "seeds"),
-    ("pteros", "clock_jumps"),
-    ("pteros-python", "clean_root"),
-    ("pteros-cli", "graph"),
-    ("pteros-zenoh", "peers"),
-    ("pteros-cli", "sim_time"),
-    ("pteros-sim", "forgery"),
-    ("pteros-zenoh", "slow_link"),
-    ("pteros-sim", "networks"),
-    ("pteros-rtps", "loss"),
-];
+const LANES_MAX: usize = 6;
 
 /// What a step did.
 #[derive(Default)]
@@ -185,120 +109,17 @@ impl TestRun {
     }
 }
 
-/// Tests that run in one process, and where.
-#[derive(Clone, Copy)]
-pub struct Job<'a> {
-    /// The tests.
-    pub tests: Tests<'a>,
-    /// What they find there.
-    pub surroundings: Surroundings<'a>,
-    /// Which of them.
-    pub filter: Filter<'a>,
-}
-
-impl Job<'_> {
-    /// Package and module, and what tells it from another job with the same tests.
-    fn title(&self) -> String {
-        let mut title = self.tests.title();
-        if self.surroundings.network == Network::WithoutMulticast {
-            title.push_str(" without multicast");
-        }
-        if self.surroundings.seeded {
-            title.push_str(" with seeded bugs");
-        }
-        if !self.filter.part.is_empty() {
-            title.push(' ');
-            title.push_str(self.filter.part);
-        }
-        if self.filter.ignored {
-            title.push_str(" (ignored ones)");
-        }
-        title
-    }
-
-    /// Whether a row of a table means this job.
-    fn is(&self, package: &str, name: &str) -> bool {
-        let Tests::Group(group) = self.tests else {
-            return false;
-        };
-        let (name, part) = name.split_once(' ').unwrap_or((name, ""));
-        group.program.package == package
-            && (name.is_empty() || name == group.name)
-            && (part.is_empty() || part == self.filter.part)
-    }
-
-    fn runs_alone(&self) -> bool {
-        ALONE
-            .iter()
-            .any(|(package, name, _)| self.is(package, name))
-    }
-
-    fn is_simulated(&self) -> bool {
-        SIMULATED
-            .iter()
-            .any(|(package, name)| self.is(package, name))
-    }
-
-    /// Its place among those that begin first.
-    fn place(&self) -> usize {
-        let row = LONGEST
-            .iter()
-            .position(|(package, name)| self.is(package, name));
-        row.unwrap_or(LONGEST.len())
-    }
-
-    /// Runs it, and prints what it prints at once.
-    fn run_alone(&self, names: &[String]) -> Result<Process> {
-        let mut show = |line: &str| println!("{line}");
-        self.tests
-            .run(self.surroundings, self.filter, names, &mut show)
-    }
-}
-
-/// How many processes of tests run at once: as many as wanted, else one more than
-/// processors, because most wait. One where there are no private networks.
+/// How many processes of tests run at once: as many as wanted, else [`LANES_BEYOND`] more
+/// than processors. One where there are no private networks.
 pub fn lanes(wanted: Option<u8>) -> usize {
     if namespace::available().is_err() {
         return 1;
     }
-    wanted.map_or_else(
-        || {
-            let processors = thread::available_parallelism().map_or(1, |count| count.get());
-            (processors + 1).min(LANES_MAX)
-        },
-        usize::from,
-    )
+    wanted.map_or_else(|| (processors() + LANES_BEYOND).min(LANES_MAX), usize::from)
 }
 
-/// Jobs that wait for a lane.
-struct Queue<'a> {
-    timed: VecDeque<&'a Job<'a>>,
-    simulated: VecDeque<&'a Job<'a>>,
-}
-
-impl<'a> Queue<'a> {
-    /// The longest jobs come first.
-    fn new(jobs: impl Iterator<Item = &'a Job<'a>>) -> Self {
-        let mut jobs: Vec<&Job> = jobs.collect();
-        jobs.sort_by_key(|job| job.place());
-        let (simulated, timed) = jobs.into_iter().partition(|job| job.is_simulated());
-        Queue { timed, simulated }
-    }
-
-    /// The next job of a lane. One lane prefers those on simulated time.
-    fn next(&mut self, lane: usize) -> Option<Job<'a>> {
-        let mut simulated = || {
-            let mut job = **self.simulated.front()?;
-            self.simulated.pop_front();
-            job.surroundings.yields = true;
-            Some(job)
-        };
-        if lane == 0 {
-            simulated().or_else(|| self.timed.pop_front().copied())
-        } else {
-            self.timed.pop_front().copied().or_else(simulated)
-        }
-    }
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, |count| count.get())
 }
 
 /// A job that has ended: what it printed, and its result.
@@ -309,21 +130,15 @@ struct Ended<'a> {
 }
 
 /// One lane: takes jobs until there are none.
-fn run_lane<'a>(lane: usize, queue: &Mutex<Queue<'a>>, ended: &Sender<Ended<'a>>) {
-    loop {
-        let next = queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .next(lane);
-        let Some(job) = next else {
-            return;
-        };
+fn run_lane<'a>(lane: usize, queue: &SharedQueue<'a>, ended: &Sender<Ended<'a>>) {
+    while let Some(job) = queue.next(lane) {
         let mut output = String::new();
         let mut show = |line: &str| {
             output.push_str(line);
             output.push('\n');
         };
         let result = job.tests.run(job.surroundings, job.filter, &[], &mut show);
+        queue.end(&job);
         let is_heard = ended.send(Ended {
             job,
             output,
@@ -335,16 +150,24 @@ fn run_lane<'a>(lane: usize, queue: &Mutex<Queue<'a>>, ended: &Sender<Ended<'a>>
     }
 }
 
+/// Builds the other stacks, and returns those that are missing as skips.
+pub type BuildPeers<'a> = &'a (dyn Fn() -> Result<TestRun> + Sync);
+
 /// Runs tests in so many lanes, and prints each result as it comes. Runs failed tests
-/// once more.
+/// once more. Those that need other stacks begin when these are built.
 ///
 /// # Errors
-/// A process could not be started, or its output not read.
-pub fn run_all<'a>(jobs: &'a [Job<'a>], lanes: usize) -> Result<TestRun> {
+/// A process could not be started, or its output not read. The other stacks could not be
+/// built at all.
+pub fn run_all<'a>(
+    jobs: &'a [Job<'a>],
+    lanes: usize,
+    build_peers: Option<BuildPeers>,
+) -> Result<TestRun> {
     let mut run = TestRun::default();
     let mut failed = Vec::new();
     let mut number = 0;
-    let mut add = |job: Job<'a>, process: Process| {
+    let mut add = |run: &mut TestRun, job: Job<'a>, process: Process| {
         number += 1;
         run.add_process(&job, &process, number, jobs.len());
         if process.counts.failed > 0 {
@@ -354,7 +177,36 @@ pub fn run_all<'a>(jobs: &'a [Job<'a>], lanes: usize) -> Result<TestRun> {
     let (alone, beside): (Vec<&Job>, Vec<&Job>) = jobs
         .iter()
         .partition(|job| lanes == 1 || jobs.len() == 1 || job.runs_alone());
-    let queue = Mutex::new(Queue::new(beside.into_iter()));
+    let (quiet, beside): (Vec<&Job>, Vec<&Job>) =
+        beside.into_iter().partition(|job| job.needs_quiet());
+    let mut build_peers = build_peers;
+    if lanes == 1
+        && let Some(build) = build_peers.take()
+    {
+        run.add(build()?);
+    }
+    for (jobs, build_peers) in [(beside, build_peers), (quiet, None)] {
+        let built = run_side_by_side(&jobs, lanes, build_peers, &mut |job, process| {
+            add(&mut run, job, process);
+        })?;
+        run.add(built);
+    }
+    for job in alone {
+        add(&mut run, *job, job.run_alone(&[])?);
+    }
+    repeat(&mut run, failed)?;
+    Ok(run)
+}
+
+/// Runs jobs in so many lanes, and prints and gives each result as it comes. Returns what
+/// building the other stacks gave.
+fn run_side_by_side<'a>(
+    jobs: &[&'a Job<'a>],
+    lanes: usize,
+    build_peers: Option<BuildPeers>,
+    add: &mut dyn FnMut(Job<'a>, Process),
+) -> Result<TestRun> {
+    let queue = SharedQueue::new(jobs, build_peers.is_some(), processors());
     thread::scope(|scope| {
         let (sender, ended) = channel();
         for lane in 0..lanes {
@@ -362,6 +214,12 @@ pub fn run_all<'a>(jobs: &'a [Job<'a>], lanes: usize) -> Result<TestRun> {
             scope.spawn(move || run_lane(lane, queue, &sender));
         }
         drop(sender);
+        let build = |build: BuildPeers| {
+            let built = build();
+            queue.release();
+            built
+        };
+        let building = build_peers.map(|peers| scope.spawn(move || build(peers)));
         for Ended {
             job,
             output,
@@ -371,13 +229,12 @@ pub fn run_all<'a>(jobs: &'a [Job<'a>], lanes: usize) -> Result<TestRun> {
             print!("{output}");
             add(job, result?);
         }
-        anyhow::Ok(())
-    })?;
-    for job in alone {
-        add(*job, job.run_alone(&[])?);
-    }
-    repeat(&mut run, failed)?;
-    Ok(run)
+        match building.map(thread::ScopedJoinHandle::join) {
+            Some(Ok(built)) => built,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(TestRun::default()),
+        }
+    })
 }
 
 /// Runs failed tests once more, alone, unless there are too many.
@@ -406,12 +263,13 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::test_process::{Filter, Network, Surroundings, Tests};
     use crate::test_programs::{Kind, TestGroup, TestProgram};
     use pteros_test_support::folder::Folder;
 
     /// A script stands for a program of tests. It prints its arguments as tests; `a`
     /// fails the first time, `b` always, and `c` aborts. `hears` and `says` wait for each
-    /// other, and `low` passes at the lowest priority.
+    /// other, `low` passes at the lowest priority, and `built` when other stacks are built.
     fn program(folder: &Path) -> TestProgram {
         let path = folder.join("program");
         let text = "#!/bin/sh\n\
@@ -424,6 +282,7 @@ mod tests {
              code=101; else passed=$((passed + 1)); fi;;\n\
              s) echo 'skipped: no peer'; passed=$((passed + 1));;\n\
              low) [ \"$(nice)\" = 19 ] && passed=$((passed + 1));;\n\
+             built) [ -d built ] && passed=$((passed + 1));;\n\
              hears) timeout 60 cat meeting > /dev/null && passed=$((passed + 1));;\n\
              says) timeout 60 sh -c ': > meeting' && passed=$((passed + 1));;\n\
              *) passed=$((passed + 1));;\n\
@@ -460,7 +319,7 @@ mod tests {
                 name: "m".into(),
                 tests: tests.iter().map(|&test| test.to_owned()).collect(),
             };
-            run_all(&[job(&group)], 1).unwrap()
+            run_all(&[job(&group)], 1, None).unwrap()
         };
         let unsteady = run(&["a", "x", "s"]);
         let counts = |passed, failed, skipped| Counts {
@@ -499,6 +358,34 @@ mod tests {
     }
 
     #[test]
+    fn tests_of_other_stacks_wait_until_these_are_built() {
+        let folder = Folder::new("test-peers");
+        let program = program(&folder);
+        let groups = [
+            group(&program, "pteros", "interop", &["built"]),
+            group(&program, "p", "one", &["x"]),
+        ];
+        let mut jobs = groups.each_ref().map(job);
+        for job in &mut jobs {
+            job.surroundings.peers = Some(&folder);
+        }
+        let build = || {
+            std::fs::create_dir(folder.join("built"))?;
+            let mut run = TestRun::default();
+            run.counts.skipped = 1;
+            Ok(run)
+        };
+        for lanes in [2, 1] {
+            let run = run_all(&jobs, lanes, Some(&build)).unwrap();
+            let counts = run.counts;
+            assert_eq!((counts.passed, counts.failed, counts.skipped), (2, 0, 1));
+            std::fs::remove_dir(folder.join("built")).unwrap();
+        }
+        let failed = run_all(&jobs, 2, Some(&|| anyhow::bail!("no compiler")));
+        assert!(failed.is_err_and(|why| why.to_string() == "no compiler"));
+    }
+
+    #[test]
     fn jobs_run_side_by_side_and_those_that_failed_run_again_alone() {
         let folder = Folder::new("test-lanes");
         let program = program(&folder);
@@ -513,7 +400,7 @@ mod tests {
             group(&program, "pteros", "idle", &["x"]),
         ];
         let jobs: Vec<Job> = groups.iter().map(job).collect();
-        let run = run_all(&jobs, 3).unwrap();
+        let run = run_all(&jobs, 3, None).unwrap();
         assert_eq!(
             run.counts,
             Counts {
@@ -526,33 +413,5 @@ mod tests {
         assert_eq!(run.times.len(), 5);
         let (_, last) = run.times.last().unwrap();
         assert_eq!(last, "pteros idle");
-    }
-
-    #[test]
-    fn the_longest_jobs_begin_first_and_one_lane_prefers_simulated_ones() {
-        let program = program_at(PathBuf::new());
-        let groups = [
-            group(&program, "pteros", "actions", &[]),
-            group(&program, "pteros-rtps", "limits", &[]),
-            group(&program, "pteros", "interop", &[]),
-            group(&program, "pteros-sim", "mutants", &[]),
-        ];
-        let jobs: Vec<Job> = groups.iter().map(job).collect();
-        let order = |lane| {
-            let mut queue = Queue::new(jobs.iter());
-            let jobs = std::iter::from_fn(|| queue.next(lane));
-            jobs.map(|job| (job.title(), job.surroundings.yields))
-                .collect::<Vec<_>>()
-        };
-        let of =
-            |names: [&str; 4]| names.map(|name| (name.to_owned(), name.starts_with("pteros-")));
-        let [short, limits, interop, mutants] = [
-            "pteros actions",
-            "pteros-rtps limits",
-            "pteros interop",
-            "pteros-sim mutants",
-        ];
-        assert_eq!(order(0), of([mutants, limits, interop, short]));
-        assert_eq!(order(1), of([interop, short, mutants, limits]));
     }
 }

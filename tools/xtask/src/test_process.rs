@@ -57,6 +57,9 @@ pub enum Tests<'a> {
     Group(&'a TestGroup),
     /// Documentation tests, which cargo runs, with its selection of packages.
     Documentation(&'a [&'a str]),
+    /// A hidden task of this program, which prints its result as a harness does: what it
+    /// is, and its words.
+    Task(&'a str, &'a [&'a str]),
 }
 
 /// Which tests of a group run.
@@ -74,6 +77,7 @@ impl Tests<'_> {
         match self {
             Self::Group(group) => group.title(),
             Self::Documentation(_) => "documentation tests".into(),
+            Self::Task(title, _) => (*title).into(),
         }
     }
 
@@ -87,6 +91,10 @@ impl Tests<'_> {
         let program = match self {
             Self::Group(group) => group.program.path.display().to_string(),
             Self::Documentation(_) => cargo_program(),
+            Self::Task(..) => {
+                let own = std::env::current_exe().context("find this program's own path")?;
+                own.display().to_string()
+            }
         };
         let first = if surroundings.yields {
             "nice"
@@ -131,6 +139,9 @@ impl Tests<'_> {
             Self::Documentation(packages) => {
                 command.args(["test", "--doc", "--offline", "--no-fail-fast"]);
                 command.args(*packages).arg("--").current_dir(root());
+            }
+            Self::Task(_, words) => {
+                command.args(*words).current_dir(root());
             }
         }
         if filter.ignored {
@@ -183,8 +194,12 @@ impl Tests<'_> {
         process.end(status.success(), |why| {
             show(&format!("{}: {why}", self.title()));
         });
-        let has_names = matches!(self, Self::Group(group) if !group.tests.is_empty());
-        if has_names && !process.has_result && process.counts.failed == 0 {
+        let has_tests = match self {
+            Self::Group(group) => !group.tests.is_empty(),
+            Self::Documentation(_) => false,
+            Self::Task(..) => true,
+        };
+        if has_tests && !process.has_result && process.counts.failed == 0 {
             show(&format!("{}: ended without a result", self.title()));
             process.counts.failed = 1;
         }
@@ -244,7 +259,7 @@ impl Process {
         if let Some(name) = result.and_then(|rest| rest.strip_suffix(" ... FAILED")) {
             self.failed.push(name.to_owned());
         }
-        if let Some(more) = test_result(line) {
+        if let Some(more) = Counts::of_result(line) {
             self.counts.add(more);
             self.has_result = true;
         }
@@ -292,41 +307,9 @@ fn is_noise(line: &str) -> bool {
         || starts.iter().any(|s| line.starts_with(s))
 }
 
-/// Parses `test result: ok. 21 passed; 0 failed; 1 ignored; …`.
-fn test_result(line: &str) -> Option<Counts> {
-    let rest = line.strip_prefix("test result: ")?;
-    let (_, numbers) = rest.split_once(". ")?;
-    let mut counts = Counts::default();
-    for part in numbers.split("; ") {
-        let (number, word) = part.split_once(' ')?;
-        match word {
-            "passed" => counts.passed = number.parse().ok()?,
-            "failed" => counts.failed = number.parse().ok()?,
-            "ignored" => counts.skipped = number.parse().ok()?,
-            _ => {}
-        }
-    }
-    Some(counts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_parsed_from_the_output_of_a_test_binary() {
-        let line = "test result: FAILED. 21 passed; 2 failed; 1 ignored; 0 measured; 0 filtered \
-                    out; finished in 0.00s";
-        assert_eq!(
-            test_result(line),
-            Some(Counts {
-                passed: 21,
-                failed: 2,
-                skipped: 1
-            })
-        );
-        assert_eq!(test_result("test a ... ok"), None);
-    }
 
     #[test]
     fn a_skipped_test_says_why() {

@@ -19,6 +19,16 @@ pub const PLUG_IN: &str = "rmw_pteros_cpp";
 /// The plug-in's variable for loans and content filters.
 pub const OPTIONAL_FEATURES: &str = "PTEROS_RMW_OPTIONAL_FEATURES";
 
+/// Where the plug-in comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlugIn {
+    /// It is built alone, as users have it.
+    ToBuild,
+    /// The build folder has it. Built alone it has other features than with the tests of
+    /// the whole workspace, and all that it uses would be compiled again.
+    Built,
+}
+
 /// Environment and folders of a run.
 pub struct Bench {
     pub installation: Installation,
@@ -36,7 +46,12 @@ pub struct Bench {
 impl Bench {
     /// Builds the plug-in, if it is the one under test. Runs for different purposes
     /// have different folders, so that they can go on side by side.
-    pub fn new(installation: Installation, rmw: &str, purpose: &str) -> Result<Self> {
+    pub fn new(
+        installation: Installation,
+        rmw: &str,
+        purpose: &str,
+        plug_in: PlugIn,
+    ) -> Result<Self> {
         let folder = target_folder()?.join(purpose).join(rmw);
         if folder.exists() {
             fs::remove_dir_all(&folder).context("remove the logs of the last run")?;
@@ -45,7 +60,7 @@ impl Bench {
         let plug_in_folder = (rmw == PLUG_IN).then(|| folder.join("lib"));
         if let Some(lib) = &plug_in_folder {
             fs::create_dir_all(lib)?;
-            let built = build_plug_in(&installation.rmw_abi()?)?;
+            let built = plug_in_library(&installation.rmw_abi()?, plug_in)?;
             fs::copy(&built, lib.join(INSTALLED)).context("copy the plug-in")?;
         }
         Ok(Self {
@@ -133,11 +148,20 @@ pub fn run_twice(
     })
 }
 
-/// Builds the plug-in with the development profile and returns its path.
-fn build_plug_in(rmw_abi: &str) -> Result<PathBuf> {
+/// The plug-in of the development profile, for that version of rmw.
+fn plug_in_library(rmw_abi: &str, plug_in: PlugIn) -> Result<PathBuf> {
     let found = PLUG_INS.iter().find(|plug_in| plug_in.rmw_abi == rmw_abi);
-    let plug_in = found.with_context(|| format!("Pteros has no plug-in for rmw {rmw_abi}"))?;
-    Ok(build_package(plug_in.package)?.join(plug_in.library))
+    let package = found.with_context(|| format!("Pteros has no plug-in for rmw {rmw_abi}"))?;
+    let folder = match plug_in {
+        PlugIn::ToBuild => build_package(package.package)?,
+        PlugIn::Built => debug_folder()?,
+    };
+    Ok(folder.join(package.library))
+}
+
+/// Where the development profile puts what it makes.
+fn debug_folder() -> Result<PathBuf> {
+    Ok(target_folder()?.join("debug"))
 }
 
 /// Builds a package with the development profile, and returns the folder of what it makes.
@@ -149,7 +173,7 @@ pub fn build_package(package: &str) -> Result<PathBuf> {
         .status()
         .context("run cargo")?;
     ensure!(status.success(), "{package} was not built ({status})");
-    Ok(target_folder()?.join("debug"))
+    debug_folder()
 }
 
 /// Writes a log and returns its path.

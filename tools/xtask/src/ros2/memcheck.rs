@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::Suite;
-use super::bench::{Bench, write_log};
+use super::bench::{Bench, PlugIn, write_log};
 use super::case::{CRASHED, CaseStatus};
 use super::gtest::{self, Listed};
 use crate::checkout::root;
@@ -35,7 +35,7 @@ pub fn run(installation: Installation, rmw: &str, suites: &[Suite], only: &str) 
         version.is_ok_and(|output| output.status.success()),
         "no valgrind is installed; install the package valgrind"
     );
-    let bench = Bench::new(installation, rmw, "ros2-valgrind")?;
+    let bench = Bench::new(installation, rmw, "ros2-valgrind", PlugIn::ToBuild)?;
     println!(
         "{} on {rmw}, under valgrind",
         bench.installation.prefix().display()

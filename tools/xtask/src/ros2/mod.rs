@@ -36,7 +36,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::counts::Counts;
-use bench::{Bench, PLUG_IN};
+use bench::{Bench, PLUG_IN, PlugIn};
 use case::ProgramRun;
 use judgement::judge;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
@@ -232,29 +232,40 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if arguments.valgrind {
         return memcheck::run(installation, rmw, &suites, only);
     }
-    let counts = run_suites(installation, rmw, &suites, only)?;
+    let counts = run_suites(installation, rmw, &suites, only, PlugIn::ToBuild)?;
     Ok(counts.failed == 0)
 }
 
-/// Runs every suite where an installation is found, as a part of `test --all`. Of one
-/// that a folder beside the checkout brings, those of the middleware. Those of Humble
-/// follow.
-pub fn run_all() -> Result<Counts> {
+/// The words of the task [`run_in_tests`].
+pub const IN_TESTS: [&str; 1] = ["ros2-in-tests"];
+
+/// Runs every suite where an installation is found, as a part of `test --all`, which has
+/// built the plug-ins. Of one that a folder beside the checkout brings, those of the
+/// middleware. Those of Humble follow. The last line has the result. Returns whether
+/// everything passed.
+///
+/// # Errors
+/// An installation has no setup, or its programs could not be started.
+pub fn run_in_tests() -> Result<bool> {
+    let run = |installation, suites: &[Suite]| {
+        run_suites(installation, PLUG_IN, suites, "", PlugIn::Built)
+    };
     let mut counts = match Installation::find()? {
-        Some(installation) => run_suites(installation, PLUG_IN, &SUITES, "")?,
+        Some(installation) => run(installation, &SUITES)?,
         None => match beside::unpack() {
-            Ok(installation) => run_suites(installation, PLUG_IN, &SUITES_BESIDE, "")?,
+            Ok(installation) => run(installation, &SUITES_BESIDE)?,
             Err(why) => left_out("no ROS 2 is sourced or named by PTEROS_ROS2", &why),
         },
     };
     counts.add(match humble() {
         Ok(prefix) => {
             let tests = prefix.with_file_name("build");
-            run_suites(Installation::at(prefix, tests), PLUG_IN, &SUITES_HUMBLE, "")?
+            run(Installation::at(prefix, tests), &SUITES_HUMBLE)?
         }
         Err(why) => left_out(&format!("{HUMBLE_VARIABLE} names no ROS 2"), &why),
     });
-    Ok(counts)
+    println!("{}", counts.result_line());
+    Ok(counts.failed == 0)
 }
 
 fn left_out(what: &str, why: &anyhow::Error) -> Counts {
@@ -295,9 +306,10 @@ fn run_suites(
     rmw: &str,
     suites: &[Suite],
     only: &str,
+    plug_in: PlugIn,
 ) -> Result<Counts> {
     println!("{} on {rmw}", installation.prefix().display());
-    let mut bench = Bench::new(installation, rmw, "ros2-suites")?;
+    let mut bench = Bench::new(installation, rmw, "ros2-suites", plug_in)?;
     let mut total = Counts::default();
     let runs = suites.iter().flat_map(|suite| {
         // The variable is the plug-in's.

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::bench::{Bench, write_log};
+use super::bench::{Bench, PlugIn, write_log};
 use crate::checkout::root;
 use crate::limited_command::run_limited;
 use processes::Process;
@@ -62,7 +62,7 @@ const LIBRARIES: [&str; 11] = [
 
 /// Builds the programs and starts the run in a private network.
 pub fn run(installation: Installation, rmw: &str, minutes: u32) -> Result<bool> {
-    let bench = Bench::new(installation, rmw, "ros2-soak")?;
+    let bench = Bench::new(installation, rmw, "ros2-soak", PlugIn::ToBuild)?;
     let program = compile(&bench)?;
     let inside = std::env::current_exe().context("find this program's own path")?;
     let words = [
