@@ -15,6 +15,7 @@ pub fn core_options(config: &Config, is_rtps_idle: bool) -> CoreOptions {
     }
     CoreOptions {
         interfaces: config.interfaces.iter().map(ToString::to_string).collect(),
+        ip_versions: config.ip_versions,
         buffer_bytes: (
             config.receive_buffer_bytes.unwrap_or(receive_bytes),
             config.send_buffer_bytes.unwrap_or(send_bytes),

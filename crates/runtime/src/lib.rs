@@ -48,6 +48,7 @@ pub mod service;
 pub mod shared_memory;
 mod shm_connections;
 pub mod shm_transport;
+pub mod static_peers;
 mod thread_buffer;
 pub mod trace;
 pub mod transport;

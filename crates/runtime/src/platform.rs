@@ -6,7 +6,7 @@
 
 use std::io;
 use std::io::IoSlice;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
@@ -122,6 +122,21 @@ pub trait UndrivenContext: Send + Sync {
     fn exceeded_limit(&self) -> Option<String>;
 }
 
+/// The versions of IP that a participant uses (PTEROS_IP_VERSIONS).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum IpVersions {
+    /// IPv4, as in other stacks. IPv6, too, on a host whose interfaces have no IPv4
+    /// address, or if a static peer has only IPv6 addresses.
+    #[default]
+    Automatic,
+    /// IPv4 alone.
+    V4,
+    /// IPv6 alone.
+    V6,
+    /// Both.
+    Both,
+}
+
 /// The sockets a participant needs.
 #[derive(Clone, Debug)]
 pub struct SocketPlan {
@@ -130,8 +145,10 @@ pub struct SocketPlan {
     /// Contexts of one group see each other's discovery logs: the domain id, or another
     /// number for contexts that only another transport joins.
     pub discovery_group: u32,
-    /// Restricts the context to this host: sockets are bound to 127.0.0.1.
+    /// Restricts the context to this host: sockets are bound to 127.0.0.1, or ::1.
     pub local_only: bool,
+    /// The versions of IP that the sockets use.
+    pub ip_versions: IpVersions,
     /// Joins the discovery group on every usable interface.
     pub multicast: bool,
     /// Names of the only interfaces to use; empty means all.
@@ -155,8 +172,8 @@ pub struct OpenedSockets {
     pub unicast: Vec<Locator>,
     /// Its own addresses, for choosing among a peer's locators.
     pub own_addresses: Vec<OwnAddress>,
-    /// The locator of the SPDP multicast group, if joined.
-    pub multicast: Option<Locator>,
+    /// The locators of the SPDP multicast groups that are joined.
+    pub multicast: Vec<Locator>,
     /// Hints for the operator, such as clamped buffers.
     pub advice: Vec<String>,
     /// The shared-memory transport, or why there is none.
@@ -290,6 +307,18 @@ pub fn unicast_port(domain_id: u32, participant_index: u32) -> u16 {
 
 /// The SPDP multicast address (RTPS 2.5 §9.6.1.4).
 pub const DISCOVERY_GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+
+/// The SPDP multicast groups of a version of IP. RTPS names none for IPv6: Cyclone DDS uses
+/// the first of those, `ff02::ffff:239.255.0.1`, and Fast DDS the second one. Other Pteros
+/// participants hear both.
+pub(crate) fn discovery_groups(is_v6: bool) -> &'static [IpAddr] {
+    const V4: [IpAddr; 1] = [IpAddr::V4(DISCOVERY_GROUP)];
+    const V6: [IpAddr; 2] = [
+        IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xffff, 0xefff, 1)),
+        IpAddr::V6(Ipv6Addr::new(0xff1e, 0, 0, 0, 0, 0xffff, 0xefff, 1)),
+    ];
+    if is_v6 { &V6 } else { &V4 }
+}
 
 fn saturating_port(port: u32) -> u16 {
     u16::try_from(port).unwrap_or(u16::MAX)

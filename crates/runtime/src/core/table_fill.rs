@@ -46,7 +46,7 @@ impl RtpsTransport {
 /// The host with most entries of a table, as text.
 fn holder_name(holder: TableHolder) -> String {
     match holder.address {
-        Some([a, b, c, d]) => format!("{a}.{b}.{c}.{d}"),
+        Some(address) => address.to_string(),
         None if holder.is_this_host => "this host".into(),
         None => "an unknown address".into(),
     }
