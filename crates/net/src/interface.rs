@@ -60,7 +60,7 @@ impl Interface {
 ///
 /// Allocates, makes a few system calls per interface; not for the hot path.
 /// An interface that disappears while being asked is left out. Order: loopback
-/// last, IPv4 before IPv6, else as the kernel lists them.
+/// last, IPv4 before IPv6 and its link-local addresses, else as the kernel lists them.
 ///
 /// # Errors
 /// The operating system's error when the list cannot be read at all.
@@ -76,7 +76,11 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
         .filter_map(entry)
         .filter(|found| !unusable.contains(&found.address))
         .collect();
-    found.sort_by_key(|interface| (interface.loopback, interface.address.is_ipv6()));
+    let rank = |address: &IpAddr| match address {
+        IpAddr::V4(_) => 0,
+        IpAddr::V6(v6) => 1 + u8::from(v6.is_unicast_link_local()),
+    };
+    found.sort_by_key(|interface| (interface.loopback, rank(&interface.address)));
     Ok(found)
 }
 

@@ -444,7 +444,7 @@ mod tests {
             let mut parts = [IoSliceMut::new(&mut buffer)];
             let fd = b.socket.as_raw_fd();
             let flags = MsgFlags::empty();
-            let message = recvmsg::<SockaddrIn>(fd, &mut parts, Some(control.bytes()), flags)
+            let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control.bytes()), flags)
                 .expect("receive");
             let field = message.cmsgs().expect("control").next();
             assert_eq!(field, Some(ControlMessageOwned::Ipv4Tos(expected)));
@@ -637,5 +637,51 @@ mod tests {
         let second = socket.request_buffers(1, 1);
         assert_eq!(second.receive.got_bytes, first.receive.got_bytes);
         assert_eq!(second.advice(), None);
+    }
+    /// Two sockets on `::1`; `None` where the kernel has no IPv6.
+    fn open_v6() -> Option<(UdpSocket, UdpSocket)> {
+        let open = || UdpSocket::bind_unicast(Ipv6Addr::LOCALHOST, 0);
+        open().ok().map(|first| (first, open().expect("::1")))
+    }
+
+    #[test]
+    fn ipv6_carries_datagrams_segments_and_code_points() {
+        let Some((a, b)) = open_v6() else { return };
+        setsockopt(&b.socket, sockopt::Ipv6RecvTClass, &true).expect("IPV6_RECVTCLASS");
+        let mut buffer = vec![0u8; 65_536];
+        a.send(&[IoSlice::new(b"six")], b.local_address())
+            .expect("send");
+        let received = take(&b, &mut buffer);
+        assert_eq!((received.len, received.from), (3, a.local_address()));
+        let urgent = [IoSlice::new(b"urgent")];
+        a.send_with_dscp(&urgent, b.local_address(), 46)
+            .expect("send");
+        let mut control = nix::cmsg_space!(i32);
+        let mut parts = [IoSliceMut::new(&mut buffer)];
+        let (fd, flags) = (b.socket.as_raw_fd(), MsgFlags::empty());
+        let message =
+            recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags).expect("receive");
+        let mut items = message.cmsgs().expect("control messages");
+        let is_marked =
+            |item| matches!(item, ControlMessageOwned::Ipv6TClass(class) if class == 46 << 2);
+        assert!(items.any(is_marked));
+        match a.send_segmented(&[IoSlice::new(&[7; 2_500])], 1_000, b.local_address()) {
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return,
+            outcome => assert_eq!(outcome.expect("send"), 2_500),
+        }
+        let sizes = [0; 3].map(|_| take(&b, &mut buffer).len);
+        assert_eq!(sizes, [1_000, 1_000, 500]);
+    }
+
+    #[test]
+    fn an_ipv6_socket_leaves_the_port_to_ipv4_and_names_a_wrong_group() {
+        let Ok(six) = UdpSocket::bind_unicast(Ipv6Addr::UNSPECIFIED, 0) else {
+            return;
+        };
+        let port = six.local_port();
+        let four = UdpSocket::bind_unicast(Ipv4Addr::UNSPECIFIED, port);
+        assert_eq!(four.expect("the same port").local_port(), port);
+        let error = UdpSocket::bind_multicast(Ipv6Addr::LOCALHOST, 0).expect_err("no group");
+        assert!(error.to_string().contains("::1 is not"), "{error}");
     }
 }

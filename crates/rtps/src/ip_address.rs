@@ -55,6 +55,12 @@ impl IpAddress {
         }
     }
 
+    /// Whether a host that announces this address may be heard from that one: the same, or
+    /// the same behind an interface that is not known yet.
+    pub fn may_be(self, heard: Self) -> bool {
+        self == heard || (self.zone() == 0 && self.ip() == heard.ip())
+    }
+
     /// Whether it is an IPv6 address.
     pub fn is_v6(self) -> bool {
         self.0.is_ipv6()
@@ -81,9 +87,8 @@ impl IpAddress {
         match self.0 {
             IpAddr::V4(v4) => (1..224).contains(&v4.octets()[0]),
             IpAddr::V6(v6) => {
-                !v6.is_multicast()
-                    && !v6.is_unspecified()
-                    && !(self.is_link_local_v6() && self.zone() == 0)
+                let has_no_zone = self.is_link_local_v6() && self.zone() == 0;
+                !v6.is_multicast() && !v6.is_unspecified() && !has_no_zone
             }
         }
     }
@@ -173,6 +178,9 @@ mod tests {
         assert_ne!(one, other, "two links may have the same address");
         assert_eq!((one.zone(), other.zone()), (3, 4));
         assert_eq!(one.ip(), other.ip());
+        assert!(one.may_be(one) && v6("fe80::a:1", 0).may_be(one));
+        assert!(!one.may_be(other) && !v6("fe80::a:2", 0).may_be(one));
+        assert!(!v6("fd00::1", 0).may_be(v6("fd00::2", 0)));
         assert_eq!(one.to_string(), "fe80::a:1%3");
         for text in ["fd00::1", "2001:db8::7", "::1", "ff02::1"] {
             let address = v6(text, 9);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use crate::config_error::ConfigError;
-use crate::platform::IpVersions;
+pub use crate::ip_versions::IpVersions;
 use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
@@ -120,6 +120,15 @@ impl fmt::Display for InterfaceChoice {
     }
 }
 
+/// The part of the network that RTPS uses.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NetworkChoice {
+    /// `PTEROS_INTERFACES`; empty means every usable one.
+    pub interfaces: Vec<InterfaceChoice>,
+    /// `PTEROS_IP_VERSIONS`: `4`, `6` or `4,6`.
+    pub ip_versions: IpVersions,
+}
+
 /// The configuration from the environment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Config {
@@ -130,10 +139,8 @@ pub struct Config {
     /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
     /// when the range does not use them.
     pub static_peers: Vec<String>,
-    /// `PTEROS_INTERFACES`; empty means every usable one.
-    pub interfaces: Vec<InterfaceChoice>,
-    /// `PTEROS_IP_VERSIONS`: `4`, `6` or `4,6`.
-    pub ip_versions: IpVersions,
+    /// The part of the network that RTPS uses.
+    pub network: NetworkChoice,
     /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
     pub fragment_bytes: Option<u16>,
     /// `PTEROS_LOCAL_FRAGMENT_BYTES`: the largest fragment sent on this host.
@@ -257,10 +264,10 @@ impl Config {
         config.security = SecuritySettings::read(|variable| setting(variable).map(|g| g.value))?;
         config.enclave_override = setting("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(setting) = setting("PTEROS_INTERFACES") {
-            config.interfaces = interfaces(&setting)?;
+            config.network.interfaces = interfaces(&setting)?;
         }
         if let Some(setting) = setting("PTEROS_IP_VERSIONS") {
-            config.ip_versions = ip_versions(&setting)?;
+            config.network.ip_versions = ip_versions(&setting)?;
         }
         config.fragment_bytes = setting("PTEROS_FRAGMENT_BYTES")
             .map(|setting| fragment_bytes(&setting))
@@ -677,13 +684,13 @@ mod tests {
         assert_eq!(config.static_peers, ["robot1", "10.0.0.7", "arm.local"]);
         assert_eq!(config.enclave_override.as_deref(), Some("/arm"));
         assert_eq!(
-            config.interfaces,
+            config.network.interfaces,
             [
                 InterfaceChoice::Name("eth0".into()),
                 InterfaceChoice::Address("192.168.1.5".parse().unwrap())
             ]
         );
-        assert_eq!(config.ip_versions, IpVersions::Both);
+        assert_eq!(config.network.ip_versions, IpVersions::Both);
         assert_eq!(config.shared_memory, Some(false));
         assert_eq!(config.fragment_bytes, Some(1400));
         assert_eq!(config.local_fragment_bytes, Some(32 * 1024));

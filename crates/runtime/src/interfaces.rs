@@ -14,8 +14,8 @@ use pteros_rtps::locator::{IpAddress, Locator, OwnAddress};
 use pteros_rtps::participant::LocalLinks;
 
 use crate::error::OpenError;
+use crate::ip_versions::{IpVersions, discovery_groups};
 use crate::lock::{RwLock, rank};
-use crate::platform::{IpVersions, discovery_groups};
 
 /// A change of the host's network interfaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -566,5 +566,62 @@ mod tests {
         let chosen = chosen(all, &names);
         let names: Vec<&str> = chosen.iter().map(|i| i.name.as_str()).collect();
         assert_eq!(names, ["wlan0", "eth0", "lo"]);
+    }
+    fn v6(name: &str, index: u32, address: &str) -> Interface {
+        let address: Ipv6Addr = address.parse().unwrap();
+        Interface {
+            address: address.into(),
+            prefix_length: 64,
+            loopback: address.is_loopback(),
+            ..interface(name, index, [0; 4], true)
+        }
+    }
+
+    #[test]
+    fn ipv6_is_used_without_being_asked_only_where_ipv4_reaches_nobody() {
+        let lo = [interface("lo", 1, [127, 0, 0, 1], true), v6("lo", 1, "::1")];
+        let wired = interface("eth0", 2, [10, 0, 0, 5], true);
+        let link_local = v6("eth0", 2, "fe80::5");
+        let versions = |wanted: IpVersions, list: &[Interface], local_only: bool| {
+            let open = OpenVersions::choose(wanted, list, local_only);
+            (open.v4, open.v6)
+        };
+        let chosen = |list: &[Interface]| versions(IpVersions::Automatic, list, false);
+        let [lo_v4, lo_v6] = lo;
+        let all = [wired, link_local.clone(), lo_v4.clone(), lo_v6.clone()];
+        assert_eq!(chosen(&all), (true, false));
+        assert_eq!(chosen(&all[2..]), (true, false), "a host without a network");
+        assert_eq!(chosen(&all[1..]), (true, true), "IPv4 may come later");
+        assert_eq!(chosen(&[link_local, lo_v6.clone()]), (false, true));
+        let here = |list: &[Interface]| versions(IpVersions::Automatic, list, true);
+        assert_eq!(here(&all[1..]), (true, false), "127.0.0.1 is enough");
+        assert_eq!(here(&[lo_v6]), (false, true));
+        for (wanted, expected) in [
+            (IpVersions::V4, (true, false)),
+            (IpVersions::V6, (false, true)),
+            (IpVersions::Both, (true, true)),
+        ] {
+            assert_eq!(versions(wanted, &all, false), expected);
+        }
+        assert_eq!(IpVersions::V6.in_use(all.to_vec()).len(), 2);
+        assert_eq!(IpVersions::Automatic.in_use(vec![lo_v4]).len(), 1);
+    }
+
+    #[test]
+    fn a_link_local_address_is_announced_with_its_interface_and_as_loopback_if_alone() {
+        let mut follower = follower();
+        follower.settings.versions = OpenVersions {
+            v4: false,
+            v6: true,
+        };
+        let list = [v6("eth0", 2, "fe80::5"), v6("lo", 1, "::1")];
+        let announced = follower.announced(&list);
+        assert_eq!(announced.len(), 1);
+        assert_eq!(announced[0].to_string(), "udp/[fe80::5%2]:7410");
+        let announced = follower.announced(&list[1..]);
+        assert_eq!(announced[0].to_string(), "udp/[::1]:7410");
+        let links = follower.links_of(&list, &FollowerState::default());
+        assert_eq!(links.addresses[0].ip.zone(), 2);
+        assert!(links.multicast.is_empty(), "no interface has joined");
     }
 }

@@ -29,6 +29,7 @@ mod endpoints;
 pub mod error;
 pub mod graph;
 mod interfaces;
+mod ip_versions;
 pub mod lock;
 mod log_limiter;
 mod node_key;

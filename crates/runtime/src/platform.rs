@@ -6,7 +6,6 @@
 
 use std::io;
 use std::io::IoSlice;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
@@ -20,6 +19,7 @@ pub use pteros_rtps::participant::LocalLinks;
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
 pub use crate::interfaces::InterfaceChange;
+pub use crate::ip_versions::{DISCOVERY_GROUP, IpVersions};
 pub use crate::udp::{SignalHandling, SystemPlatform};
 
 use crate::error::OpenError;
@@ -120,21 +120,6 @@ pub trait UndrivenContext: Send + Sync {
 
     /// The queue or table that exceeds its limit. `None`, unless there is a bug.
     fn exceeded_limit(&self) -> Option<String>;
-}
-
-/// The versions of IP that a participant uses (PTEROS_IP_VERSIONS).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-pub enum IpVersions {
-    /// IPv4, as in other stacks. IPv6, too, on a host whose interfaces have no IPv4
-    /// address, or if a static peer has only IPv6 addresses.
-    #[default]
-    Automatic,
-    /// IPv4 alone.
-    V4,
-    /// IPv6 alone.
-    V6,
-    /// Both.
-    Both,
 }
 
 /// The sockets a participant needs.
@@ -303,21 +288,6 @@ pub fn multicast_port(domain_id: u32) -> u16 {
 /// serves discovery and data.
 pub fn unicast_port(domain_id: u32, participant_index: u32) -> u16 {
     saturating_port(7410 + 250 * domain_id + 2 * participant_index)
-}
-
-/// The SPDP multicast address (RTPS 2.5 §9.6.1.4).
-pub const DISCOVERY_GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
-
-/// The SPDP multicast groups of a version of IP. RTPS names none for IPv6: Cyclone DDS uses
-/// the first of those, `ff02::ffff:239.255.0.1`, and Fast DDS the second one. Other Pteros
-/// participants hear both.
-pub(crate) fn discovery_groups(is_v6: bool) -> &'static [IpAddr] {
-    const V4: [IpAddr; 1] = [IpAddr::V4(DISCOVERY_GROUP)];
-    const V6: [IpAddr; 2] = [
-        IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xffff, 0xefff, 1)),
-        IpAddr::V6(Ipv6Addr::new(0xff1e, 0, 0, 0, 0, 0xffff, 0xefff, 1)),
-    ];
-    if is_v6 { &V6 } else { &V4 }
 }
 
 fn saturating_port(port: u32) -> u16 {

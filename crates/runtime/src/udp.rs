@@ -482,7 +482,7 @@ impl UdpSockets {
         let Some(version) = self.versions.get(usize::from(token >= 2)) else {
             return;
         };
-        if token % 2 == 0 {
+        if token.is_multiple_of(2) {
             version.unicast_readable.store(true, Ordering::Relaxed);
         } else {
             version.multicast_readable.store(true, Ordering::Relaxed);

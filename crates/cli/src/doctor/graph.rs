@@ -244,7 +244,7 @@ mod tests {
         used.refused = 9;
         used.most_refused = Some(MemoryHolder {
             prefix: Guid::UNKNOWN.prefix,
-            address: Some([10, 0, 0, 7]),
+            address: Some([10, 0, 0, 7].into()),
             reserved: 70,
             refused: 8,
         });

@@ -84,7 +84,7 @@ impl Hello {
         let config = Config::from_environment()?;
         let range = config.discovery_range;
         let here_only = matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off);
-        let mut list = config.ip_versions.in_use(interfaces()?);
+        let mut list = config.network.ip_versions.in_use(interfaces()?);
         let is_v6 = list.iter().all(|i| i.address.is_ipv6());
         list.retain(|i| i.address.is_ipv6() == is_v6);
         list.retain(|i| i.multicast && (i.loopback || !here_only));

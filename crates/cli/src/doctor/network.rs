@@ -22,7 +22,10 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 pub fn check(session: Option<&Session>) -> Vec<Finding> {
     let mut found = Findings::new("network");
     let has_rtps = !session.is_some_and(zenoh::is_alone);
-    let versions = Config::from_environment().unwrap_or_default().ip_versions;
+    let versions = Config::from_environment()
+        .unwrap_or_default()
+        .network
+        .ip_versions;
     match interfaces().map(|list| versions.in_use(list)) {
         Ok(list) => {
             report_addresses(&list, &mut found);

@@ -3,7 +3,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "other processes take real time")]
 
-use crate::namespaces::{FLOW, Lab, Namespace, Program, TIMEOUT, echo, publish, subscriber};
+use crate::namespaces::{
+    FLOW, Lab, Namespace, Program, TIMEOUT, echo, publish, publisher, subscriber,
+};
 use pteros_test_support::peer;
 use std::process::Command;
 
@@ -107,6 +109,35 @@ fn other_addresses_are_used_and_followed_when_they_change() {
 }
 
 #[test]
+fn the_same_link_local_address_on_two_links_is_two_hosts() {
+    let Some((lab, [here, there])) = two_hosts() else {
+        return;
+    };
+    let third = lab.host();
+    lab.attach_v6(&there, 'b', 2);
+    lab.attach_v6(&third, 'c', 2);
+    for (host, device, last) in [
+        (&here, "a1", 1),
+        (&third, "c2", 1),
+        (&there, "b1", 2),
+        (&there, "b2", 2),
+    ] {
+        host.ip(&format!("addr flush dev {device}"));
+        host.ip(&format!("addr add fe80::{last}/64 dev {device} nodad"));
+    }
+    let _publishers = [
+        publish(&here, "/from_a", "reliable"),
+        publish(&third, "/from_c", "reliable"),
+    ];
+    let mut echoes = ["/from_a", "/from_c"].map(|topic| echo(&there, topic, "reliable"));
+    for echo in &mut echoes {
+        echo.hears(FLOW);
+    }
+    let doctor = output(there.pteros(&["doctor"]));
+    assert!(!doctor.contains("never answers"), "{doctor}");
+}
+
+#[test]
 fn a_host_with_ipv4_opens_no_ipv6_socket_unless_it_is_told_to() {
     let Some((lab, [here, _])) = two_hosts() else {
         return;
@@ -126,6 +157,19 @@ fn a_host_with_ipv4_opens_no_ipv6_socket_unless_it_is_told_to() {
     let mut listener = Program::start(command);
     listener.hears(1);
     assert_eq!(sockets(&other), 2, "unicast and the discovery groups");
+    let mut command = publisher(&here, "/both", "reliable");
+    command.env("PTEROS_IP_VERSIONS", "4,6");
+    let mut both = Program::start(command);
+    let mut command = subscriber(&other, "/both", "reliable");
+    command.env("PTEROS_IP_VERSIONS", "4,6");
+    let mut listener = Program::start(command);
+    listener.hears(2 * FLOW);
+    // Without IPv4 the flow goes on.
+    other.ip("addr del 10.1.0.3/24 dev c1");
+    listener.hears(FLOW);
+    for log in [both.log(), listener.log()] {
+        assert!(!log.contains("where it is not"), "{log}");
+    }
 }
 
 /// A peer of another stack in a namespace.

@@ -158,7 +158,7 @@ impl Peer {
         let (own, users) = (&self.data.metatraffic_unicast, &self.data.default_unicast);
         let mut announced = own.iter().chain(users).filter_map(|l| l.to_udp());
         (shares_host && is_of_this_host(ip, network))
-            || announced.any(|(of, _)| of == ip)
+            || announced.any(|(of, _)| of.may_be(ip))
             || self.validated.contains(&ip)
     }
 

@@ -292,7 +292,7 @@ impl Internet {
     fn arrive(&mut self, flight: &Flight) {
         for host in 0..self.hosts.len() {
             let mut own = self.hosts[host].links.addresses.iter();
-            if !own.any(|own| own.ip == flight.to) {
+            if !own.any(|own| own.ip == flight.to.into()) {
                 continue;
             }
             let from = Some(Locator::udp_v4(flight.from, 7410));

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_holder_of_a_table_is_named() {
         let mut holder = TableHolder {
-            address: Some([10, 0, 0, 7]),
+            address: Some([10, 0, 0, 7].into()),
             is_this_host: false,
             held: 3,
         };
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_full_table_is_told_with_who_fills_it_and_the_limit_to_raise() {
         let mut holder = TableHolder {
-            address: Some([10, 0, 0, 7]),
+            address: Some([10, 0, 0, 7].into()),
             is_this_host: false,
             held: 480,
         };

@@ -185,7 +185,7 @@ fn endpoints_of_one_host_do_not_keep_those_of_others_out() {
     );
     assert_eq!(
         full_events(&domain, Table::Endpoints),
-        [Some([10, 0, 0, 100])]
+        [Some([10, 0, 0, 100].into())]
     );
     assert!(domain.nodes[0].machine.endpoints().remotes().count() <= 8_192);
 }
