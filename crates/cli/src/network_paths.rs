@@ -3,16 +3,15 @@
 //! which chooses by the same rules as every process of this host.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
 use pteros::graph::Guid;
-use pteros::network::{PathInfo, PathReason, PathState};
+use pteros::network::{IpAddress, PathInfo, PathReason, PathState};
 use serde_json::{Value, json};
 
 /// The address of a path.
-pub fn address(path: &PathInfo) -> Ipv4Addr {
-    let ip = path.locator.to_udp_v4().map(|(ip, _)| ip);
-    Ipv4Addr::from(ip.unwrap_or_default())
+pub fn address(path: &PathInfo) -> IpAddress {
+    let ip = path.locator.to_udp().map(|(ip, _)| ip);
+    ip.unwrap_or_default()
 }
 
 /// The state of an address in words that follow its name.

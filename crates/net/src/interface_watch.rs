@@ -13,9 +13,10 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 
-/// Groups of rtnetlink: links, and IPv4 addresses.
+/// Groups of rtnetlink: links, IPv4 and IPv6 addresses.
 const RTMGRP_LINK: u32 = 0x1;
 const RTMGRP_IPV4_IFADDR: u32 = 0x10;
+const RTMGRP_IPV6_IFADDR: u32 = 0x100;
 
 /// Bytes read of a notice. The rest of a longer one is dropped unread.
 const NOTICE_BYTES: usize = 512;
@@ -30,12 +31,12 @@ pub struct InterfaceWatch {
 }
 
 impl InterfaceWatch {
-    /// Watches the interfaces of this network namespace from now on. Needs no
-    /// privilege.
+    /// Watches the interfaces of this network namespace from now on, and their IPv6
+    /// addresses if `with_v6`. Needs no privilege.
     ///
     /// # Errors
     /// The operating system's, where a sandbox forbids netlink sockets.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(with_v6: bool) -> io::Result<Self> {
         let named = |e: Errno| {
             io::Error::new(
                 io::Error::from(e).kind(),
@@ -50,7 +51,8 @@ impl InterfaceWatch {
             SockProtocol::NetlinkRoute,
         )
         .map_err(named)?;
-        let groups = NetlinkAddr::new(0, RTMGRP_LINK | RTMGRP_IPV4_IFADDR);
+        let of_v6 = if with_v6 { RTMGRP_IPV6_IFADDR } else { 0 };
+        let groups = NetlinkAddr::new(0, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | of_v6);
         bind(socket.as_raw_fd(), &groups).map_err(named)?;
         Ok(Self { socket })
     }
@@ -85,7 +87,7 @@ mod tests {
     #[test]
     fn a_watch_without_a_change_reports_none() {
         // Where a sandbox has no netlink there is nothing to watch.
-        let Ok(watch) = InterfaceWatch::new() else {
+        let Ok(watch) = InterfaceWatch::new(false) else {
             return;
         };
         assert!(!watch.drain());

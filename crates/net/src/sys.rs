@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -17,9 +17,9 @@ use nix::libc;
 pub(crate) enum Control {
     /// Cut into datagrams of this many bytes (UDP_SEGMENT).
     Segments(u16),
-    /// Send from this interface and address (IP_PKTINFO).
+    /// Send from this interface and, with IPv4, address (IP_PKTINFO, IPV6_PKTINFO).
     Interface(u32, Ipv4Addr),
-    /// Set this differentiated services field (IP_TOS).
+    /// Set this differentiated services field (IP_TOS, IPV6_TCLASS).
     ServiceField(u8),
 }
 
@@ -40,22 +40,15 @@ impl ControlBuffer {
 pub(crate) fn send_with(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
-    to: SocketAddrV4,
+    to: SocketAddr,
     control: Control,
 ) -> io::Result<usize> {
     let mut buffer = ControlBuffer::default();
-    let mut address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: to.port().to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from_ne_bytes(to.ip().octets()),
-        },
-        sin_zero: [0; 8],
-    };
+    let address = socket2::SockAddr::from(to);
     // SAFETY: msghdr is plain data for which all zeroes is a valid value.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
-    message.msg_name = ptr::from_mut(&mut address).cast();
-    message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
+    message.msg_name = address.as_ptr().cast_mut().cast();
+    message.msg_namelen = address.len();
     message.msg_iov = parts.as_ptr().cast_mut().cast();
     message.msg_iovlen = parts.len() as _;
     message.msg_control = ptr::from_mut(&mut buffer).cast();
@@ -63,6 +56,13 @@ pub(crate) fn send_with(
     let used = match control {
         Control::Segments(bytes) => {
             put_control(&mut message, libc::SOL_UDP, libc::UDP_SEGMENT, bytes)
+        }
+        Control::Interface(index, _) if to.is_ipv6() => {
+            let info = libc::in6_pktinfo {
+                ipi6_addr: libc::in6_addr { s6_addr: [0; 16] },
+                ipi6_ifindex: index,
+            };
+            put_control(&mut message, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info)
         }
         Control::Interface(index, source) => {
             let info = libc::in_pktinfo {
@@ -76,7 +76,11 @@ pub(crate) fn send_with(
         }
         Control::ServiceField(field) => {
             let field = libc::c_int::from(field);
-            put_control(&mut message, libc::IPPROTO_IP, libc::IP_TOS, field)
+            let (level, kind) = match to {
+                SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+                SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+            };
+            put_control(&mut message, level, kind, field)
         }
     };
     message.msg_controllen = used as _;

@@ -8,12 +8,12 @@
 //! the implementation).
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrIn, getsockopt, recvmsg, setsockopt, sockopt,
+    ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, setsockopt, sockopt,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg_addr};
@@ -30,14 +30,14 @@ pub const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Most segments in one segmented send (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const SEGMENTS_MAX: usize = 64;
 
-/// A non-blocking IPv4 UDP socket.
+/// A non-blocking UDP socket, of IPv4 or of IPv6 alone.
 ///
 /// All methods take `&self` and may be called from several threads; each
 /// datagram is atomic. Closing is dropping.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Socket,
-    local: SocketAddrV4,
+    local: SocketAddr,
 }
 
 /// Result of one [`UdpSocket::receive`].
@@ -46,7 +46,7 @@ pub struct Received {
     /// Bytes written to the front of the buffer.
     pub len: usize,
     /// The sender.
-    pub from: SocketAddrV4,
+    pub from: SocketAddr,
     /// The interface it arrived on, for sockets of [`UdpSocket::bind_multicast`], if the
     /// kernel tells.
     pub interface_index: Option<u32>,
@@ -64,15 +64,16 @@ impl UdpSocket {
     /// # Errors
     /// `AddrInUse` when the port is taken, `AddrNotAvailable` when no interface has
     /// the address, else the operating system's; each names the address.
-    pub fn bind_unicast(address: Ipv4Addr, port: u16) -> io::Result<Self> {
-        Self::open(SocketAddrV4::new(address, port), |_| Ok(()))
+    pub fn bind_unicast(address: impl Into<IpAddr>, port: u16) -> io::Result<Self> {
+        Self::open(SocketAddr::new(address.into(), port), |_| Ok(()))
     }
 
     /// Opens a socket for datagrams sent to `group`, shared with other processes
     /// that do the same. It joins no group yet: see [`UdpSocket::join`].
     ///
-    /// Bound to the group's address, so it takes no unicast datagram to the same
-    /// port. Both SO_REUSEADDR and SO_REUSEPORT are set, since other stacks set one
+    /// An IPv4 socket is bound to the group's address, so it takes no unicast datagram to
+    /// the same port. An IPv6 one is bound to the port alone, and takes several groups.
+    /// Both SO_REUSEADDR and SO_REUSEPORT are set, since other stacks set one
     /// or the other and Linux lets only equal ones share. What arrives on an interface
     /// that only other sockets of the host have joined is not received
     /// (IP_MULTICAST_ALL off), unless the kernel refuses that option.
@@ -80,32 +81,46 @@ impl UdpSocket {
     /// # Errors
     /// `InvalidInput` when `group` is not a multicast address; `AddrInUse` when
     /// another socket has the port exclusively; else the operating system's.
-    pub fn bind_multicast(group: Ipv4Addr, port: u16) -> io::Result<Self> {
+    pub fn bind_multicast(group: impl Into<IpAddr>, port: u16) -> io::Result<Self> {
+        let group = group.into();
         check_group(group)?;
-        Self::open(SocketAddrV4::new(group, port), |socket| {
+        let local = match group {
+            IpAddr::V4(_) => group,
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Self::open(SocketAddr::new(local, port), |socket| {
             socket
                 .set_reuse_address(true)
                 .map_err(failed("SO_REUSEADDR"))?;
             socket
                 .set_reuse_port(true)
                 .map_err(failed("SO_REUSEPORT"))?;
-            // These two only filter and describe: the socket does its work without them.
+            // These only filter and describe: the socket does its work without them.
             // Emulators of system calls (qemu-user) and some sandboxes refuse them.
-            let _ = socket.set_multicast_all_v4(false);
-            let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &true);
+            if group.is_ipv4() {
+                let _ = socket.set_multicast_all_v4(false);
+                let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &true);
+            } else {
+                let _ = socket.set_multicast_all_v6(false);
+                let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &true);
+            }
             Ok(())
         })
     }
 
     fn open(
-        local: SocketAddrV4,
+        local: SocketAddr,
         prepare: impl FnOnce(&Socket) -> io::Result<()>,
     ) -> io::Result<Self> {
         let open = || {
-            let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+            let domain = Domain::for_address(local);
+            let socket = Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+            if local.is_ipv6() {
+                socket.set_only_v6(true)?;
+            }
             prepare(&socket)?;
             socket.bind(&SockAddr::from(local))?;
-            let local = socket.local_addr()?.as_socket_ipv4().unwrap_or(local);
+            let local = socket.local_addr()?.as_socket().unwrap_or(local);
             Ok(Self { socket, local })
         };
         open().map_err(|e: io::Error| io::Error::new(e.kind(), format!("bind UDP {local}: {e}")))
@@ -119,16 +134,19 @@ impl UdpSocket {
     /// naming group and interface, e.g. when the interface is gone. On one without
     /// the MULTICAST flag Linux accepts the join but delivers nothing: check
     /// [`Interface::multicast`] first.
-    pub fn join(&self, group: Ipv4Addr, interface: &Interface) -> io::Result<()> {
+    pub fn join(&self, group: impl Into<IpAddr>, interface: &Interface) -> io::Result<()> {
+        let group = group.into();
         check_group(group)?;
         let on = InterfaceIndexOrAddress::Index(interface.index);
-        match self.socket.join_multicast_v4_n(&group, &on) {
+        let joined = match group {
+            IpAddr::V4(group) => self.socket.join_multicast_v4_n(&group, &on),
+            IpAddr::V6(group) => self.socket.join_multicast_v6(&group, interface.index),
+        };
+        match joined {
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(()),
-            Err(e) => Err(io::Error::new(
-                e.kind(),
-                format!("join {group} on {}: {e}", interface.name),
-            )),
-            Ok(()) => Ok(()),
+            outcome => outcome.map_err(|e| {
+                io::Error::new(e.kind(), format!("join {group} on {}: {e}", interface.name))
+            }),
         }
     }
 
@@ -136,9 +154,14 @@ impl UdpSocket {
     ///
     /// # Errors
     /// `AddrNotAvailable` when it was not joined there.
-    pub fn leave(&self, group: Ipv4Addr, interface: &Interface) -> io::Result<()> {
+    pub fn leave(&self, group: impl Into<IpAddr>, interface: &Interface) -> io::Result<()> {
+        let group = group.into();
         let on = InterfaceIndexOrAddress::Index(interface.index);
-        self.socket.leave_multicast_v4_n(&group, &on).map_err(|e| {
+        let left = match group {
+            IpAddr::V4(group) => self.socket.leave_multicast_v4_n(&group, &on),
+            IpAddr::V6(group) => self.socket.leave_multicast_v6(&group, interface.index),
+        };
+        left.map_err(|e| {
             io::Error::new(
                 e.kind(),
                 format!("leave {group} on {}: {e}", interface.name),
@@ -162,6 +185,10 @@ impl UdpSocket {
     /// # Errors
     /// The operating system's; none is expected.
     pub fn set_multicast(&self, ttl: u8, loopback: bool) -> io::Result<()> {
+        if self.local.is_ipv6() {
+            self.socket.set_multicast_hops_v6(ttl.into())?;
+            return self.socket.set_multicast_loop_v6(loopback);
+        }
         self.socket.set_multicast_ttl_v4(ttl.into())?;
         self.socket.set_multicast_loop_v4(loopback)
     }
@@ -174,7 +201,7 @@ impl UdpSocket {
     /// # Errors
     /// `WouldBlock` when the send buffer is full; message-too-long above
     /// [`DATAGRAM_BYTES_MAX`]; `NetworkUnreachable` without a route.
-    pub fn send(&self, parts: &[IoSlice<'_>], to: SocketAddrV4) -> io::Result<usize> {
+    pub fn send(&self, parts: &[IoSlice<'_>], to: SocketAddr) -> io::Result<usize> {
         let mut none = SendAncillaryBuffer::default();
         Ok(sendmsg_addr(
             &self.socket,
@@ -194,7 +221,7 @@ impl UdpSocket {
     pub fn send_with_dscp(
         &self,
         parts: &[IoSlice<'_>],
-        to: SocketAddrV4,
+        to: SocketAddr,
         code_point: u8,
     ) -> io::Result<usize> {
         if code_point > 63 {
@@ -214,14 +241,17 @@ impl UdpSocket {
     pub fn send_via(
         &self,
         parts: &[IoSlice<'_>],
-        to: SocketAddrV4,
+        to: SocketAddr,
         interface: &Interface,
     ) -> io::Result<usize> {
-        // The kernel has no source address for multicast on loopback, and takes 0.0.0.0.
-        let source = if interface.loopback {
-            interface.address
-        } else {
-            Ipv4Addr::UNSPECIFIED
+        let (to, source) = match (to, interface.address) {
+            // The kernel has no source address for multicast on loopback, and takes 0.0.0.0.
+            (SocketAddr::V4(_), IpAddr::V4(own)) if interface.loopback => (to, own),
+            (SocketAddr::V4(_), _) => (to, Ipv4Addr::UNSPECIFIED),
+            (SocketAddr::V6(v6), _) => {
+                let to = SocketAddrV6::new(*v6.ip(), v6.port(), 0, interface.index);
+                (to.into(), Ipv4Addr::UNSPECIFIED)
+            }
         };
         sys::send_with(
             self.as_fd(),
@@ -244,7 +274,7 @@ impl UdpSocket {
         &self,
         parts: &[IoSlice<'_>],
         segment_bytes: u16,
-        to: SocketAddrV4,
+        to: SocketAddr,
     ) -> io::Result<usize> {
         let total: usize = parts.iter().map(|part| part.len()).sum();
         let segment = usize::from(segment_bytes);
@@ -285,10 +315,10 @@ impl UdpSocket {
     /// # Errors
     /// `WouldBlock` when nothing is waiting; else the operating system's.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
-        // Room for in_pktinfo (32 bytes) with its header.
+        // Room for in6_pktinfo (40 bytes) with its header.
         let mut control = sys::ControlBuffer::default();
         let mut parts = [IoSliceMut::new(buffer)];
-        let message = recvmsg::<SockaddrIn>(
+        let message = recvmsg::<SockaddrStorage>(
             self.socket.as_raw_fd(),
             &mut parts,
             Some(control.bytes()),
@@ -296,16 +326,16 @@ impl UdpSocket {
         )?;
         let mut received = Received {
             len: message.bytes,
-            from: message
-                .address
-                .map_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0), Into::into),
+            from: message.address.and_then(sender).unwrap_or(NO_SENDER),
             interface_index: None,
             truncated: message.flags.contains(MsgFlags::MSG_TRUNC),
         };
         for item in message.cmsgs()? {
-            if let ControlMessageOwned::Ipv4PacketInfo(info) = item {
-                received.interface_index = u32::try_from(info.ipi_ifindex).ok();
-            }
+            received.interface_index = match item {
+                ControlMessageOwned::Ipv4PacketInfo(info) => u32::try_from(info.ipi_ifindex).ok(),
+                ControlMessageOwned::Ipv6PacketInfo(info) => Some(info.ipi6_ifindex),
+                _ => continue,
+            };
         }
         Ok(received)
     }
@@ -316,7 +346,7 @@ impl UdpSocket {
     }
 
     /// The address and port bound.
-    pub fn local_address(&self) -> SocketAddrV4 {
+    pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 }
@@ -332,13 +362,26 @@ fn failed(option: &str) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("set {option}: {error}"))
 }
 
-fn check_group(group: Ipv4Addr) -> io::Result<()> {
+/// The sender of a datagram whose address the kernel does not tell.
+const NO_SENDER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+/// The sender of a datagram, with the interface of a link-local address.
+fn sender(address: SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address
+        .as_sockaddr_in()
+        .map(|v4| SocketAddr::V4((*v4).into()));
+    v4.or_else(|| Some(SocketAddr::V6((*address.as_sockaddr_in6()?).into())))
+}
+
+fn check_group(group: IpAddr) -> io::Result<()> {
     if group.is_multicast() {
         return Ok(());
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
-        format!("{group} is not a multicast group; groups are 224.0.0.0 to 239.255.255.255"),
+        format!(
+            "{group} is not a multicast group; groups are 224.0.0.0 to 239.255.255.255 and ff00::/8"
+        ),
     ))
 }
 
@@ -351,6 +394,12 @@ mod tests {
 
     fn open() -> UdpSocket {
         UdpSocket::bind_unicast(LOCALHOST, 0).expect("bind 127.0.0.1")
+    }
+
+    fn loopback() -> Interface {
+        let mut all = interfaces().expect("list").into_iter();
+        let is_it = |i: &Interface| i.address == LOCALHOST;
+        all.find(is_it).expect("127.0.0.1")
     }
 
     /// Loopback delivers within the call, yet the wait keeps the test honest.
@@ -395,7 +444,7 @@ mod tests {
             let mut parts = [IoSliceMut::new(&mut buffer)];
             let fd = b.socket.as_raw_fd();
             let flags = MsgFlags::empty();
-            let message = recvmsg::<SockaddrIn>(fd, &mut parts, Some(control.bytes()), flags)
+            let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control.bytes()), flags)
                 .expect("receive");
             let field = message.cmsgs().expect("control").next();
             assert_eq!(field, Some(ControlMessageOwned::Ipv4Tos(expected)));
@@ -460,7 +509,7 @@ mod tests {
         for option in [libc::IP_MULTICAST_ALL, libc::IP_PKTINFO] {
             for error in [libc::ENOPROTOOPT, libc::EOPNOTSUPP, libc::EPERM] {
                 let opened = sys::seccomp::refusing(libc::IPPROTO_IP, option, error, || {
-                    UdpSocket::bind_multicast(group, 0).map(|socket| *socket.local.ip())
+                    UdpSocket::bind_multicast(group, 0).map(|socket| socket.local.ip())
                 });
                 let Some(opened) = opened else { return };
                 assert_eq!(opened.expect("opens"), group, "{option} {error}");
@@ -492,7 +541,7 @@ mod tests {
 
     #[test]
     fn multicast_over_loopback_reaches_every_member_with_the_interface() {
-        let lo = interfaces().expect("list").pop().expect("loopback is last");
+        let lo = loopback();
         let group = Ipv4Addr::new(239, 255, 0, 2);
         let first = UdpSocket::bind_multicast(group, 0).expect("first");
         let second = UdpSocket::bind_multicast(group, first.local_port()).expect("second");
@@ -514,7 +563,7 @@ mod tests {
             .expect("join, twice on one");
         let sender = open();
         sender.set_multicast(1, true).expect("options");
-        let to = SocketAddrV4::new(group, first.local_port());
+        let to = SocketAddr::new(group.into(), first.local_port());
         assert_eq!(
             sender
                 .send_via(&[IoSlice::new(b"hello")], to, &lo)
@@ -526,14 +575,14 @@ mod tests {
             let received = take(member, &mut buffer);
             assert_eq!(&buffer[..received.len], b"hello");
             assert_eq!(received.interface_index, Some(lo.index));
-            assert_eq!(*received.from.ip(), Ipv4Addr::LOCALHOST);
+            assert_eq!(received.from.ip(), Ipv4Addr::LOCALHOST);
         }
     }
 
     #[test]
     fn an_interface_that_does_not_exist_is_an_error_not_a_silent_loss() {
         let (a, b) = (open(), open());
-        let mut lo = interfaces().expect("list").pop().expect("loopback");
+        let mut lo = loopback();
         let index = std::mem::replace(&mut lo.index, 0x7fff_0000);
         let lost = a.send_via(&[IoSlice::new(b"x")], b.local_address(), &lo);
         assert!(lost.is_err(), "{lost:?}");
@@ -588,5 +637,51 @@ mod tests {
         let second = socket.request_buffers(1, 1);
         assert_eq!(second.receive.got_bytes, first.receive.got_bytes);
         assert_eq!(second.advice(), None);
+    }
+    /// Two sockets on `::1`; `None` where the kernel has no IPv6.
+    fn open_v6() -> Option<(UdpSocket, UdpSocket)> {
+        let open = || UdpSocket::bind_unicast(Ipv6Addr::LOCALHOST, 0);
+        open().ok().map(|first| (first, open().expect("::1")))
+    }
+
+    #[test]
+    fn ipv6_carries_datagrams_segments_and_code_points() {
+        let Some((a, b)) = open_v6() else { return };
+        setsockopt(&b.socket, sockopt::Ipv6RecvTClass, &true).expect("IPV6_RECVTCLASS");
+        let mut buffer = vec![0u8; 65_536];
+        a.send(&[IoSlice::new(b"six")], b.local_address())
+            .expect("send");
+        let received = take(&b, &mut buffer);
+        assert_eq!((received.len, received.from), (3, a.local_address()));
+        let urgent = [IoSlice::new(b"urgent")];
+        a.send_with_dscp(&urgent, b.local_address(), 46)
+            .expect("send");
+        let mut control = nix::cmsg_space!(i32);
+        let mut parts = [IoSliceMut::new(&mut buffer)];
+        let (fd, flags) = (b.socket.as_raw_fd(), MsgFlags::empty());
+        let message =
+            recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags).expect("receive");
+        let mut items = message.cmsgs().expect("control messages");
+        let is_marked =
+            |item| matches!(item, ControlMessageOwned::Ipv6TClass(class) if class == 46 << 2);
+        assert!(items.any(is_marked));
+        match a.send_segmented(&[IoSlice::new(&[7; 2_500])], 1_000, b.local_address()) {
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return,
+            outcome => assert_eq!(outcome.expect("send"), 2_500),
+        }
+        let sizes = [0; 3].map(|_| take(&b, &mut buffer).len);
+        assert_eq!(sizes, [1_000, 1_000, 500]);
+    }
+
+    #[test]
+    fn an_ipv6_socket_leaves_the_port_to_ipv4_and_names_a_wrong_group() {
+        let Ok(six) = UdpSocket::bind_unicast(Ipv6Addr::UNSPECIFIED, 0) else {
+            return;
+        };
+        let port = six.local_port();
+        let four = UdpSocket::bind_unicast(Ipv4Addr::UNSPECIFIED, port);
+        assert_eq!(four.expect("the same port").local_port(), port);
+        let error = UdpSocket::bind_multicast(Ipv6Addr::LOCALHOST, 0).expect_err("no group");
+        assert!(error.to_string().contains("::1 is not"), "{error}");
     }
 }

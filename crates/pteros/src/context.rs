@@ -7,7 +7,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
@@ -21,6 +20,7 @@ use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::id::{EntityId, Guid};
 use pteros_runtime::rtps::participant::PathInfo;
 use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
+use pteros_runtime::static_peers::StaticPeer;
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_runtime::transport::{OpenTransport, RtpsReach};
@@ -70,7 +70,7 @@ pub struct ContextOptions {
     ///
     /// With localhost and no static peers, sockets are bound to 127.0.0.1.
     pub discovery_range: Option<DiscoveryRange>,
-    /// Host names or IPv4 addresses, in addition to those of ROS_STATIC_PEERS.
+    /// Host names or addresses, in addition to those of ROS_STATIC_PEERS, in its format.
     pub static_peers: Vec<String>,
     /// The security enclave. `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE take
     /// precedence.
@@ -479,7 +479,11 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     let mut static_peers = Vec::new();
     if range.uses_static_peers() {
         for peer in &peers {
-            static_peers.extend(resolve(peer)?);
+            let resolved = StaticPeer::resolve(peer);
+            static_peers.push(resolved.map_err(|reason| ContextError::StaticPeer {
+                peer: peer.clone(),
+                reason,
+            })?);
         }
     }
     let enclave = config
@@ -572,25 +576,4 @@ fn thread_settings(options: &ContextOptions) -> ThreadSettings {
         cpus: own.cpus.clone().or_else(|| given.cpus.clone()),
         lock_memory: own.lock_memory || given.lock_memory,
     }
-}
-
-/// Resolves a peer to IPv4 addresses. Blocks while the system's resolver works.
-fn resolve(peer: &str) -> Result<Vec<Ipv4Addr>, ContextError> {
-    let failed = |reason: String| ContextError::StaticPeer {
-        peer: peer.into(),
-        reason,
-    };
-    let addresses = (peer, 0)
-        .to_socket_addrs()
-        .map_err(|error| failed(error.to_string()))?;
-    let found: Vec<Ipv4Addr> = addresses
-        .filter_map(|address| match address {
-            SocketAddr::V4(v4) => Some(*v4.ip()),
-            SocketAddr::V6(_) => None,
-        })
-        .collect();
-    if found.is_empty() {
-        return Err(failed("it has no IPv4 address".into()));
-    }
-    Ok(found)
 }

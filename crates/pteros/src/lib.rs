@@ -140,7 +140,7 @@ pub mod shared_memory {
 /// Paths to other hosts: which address of a participant is in use, and why. The
 /// receive memory of remote participants, and the counts of dropped packets.
 pub mod network {
-    pub use pteros_runtime::rtps::locator::Locator;
+    pub use pteros_runtime::rtps::locator::{IpAddress, Locator};
     pub use pteros_runtime::rtps::participant::{PathInfo, PathReason, PathState};
     pub use pteros_runtime::{
         CoreCounts, MemoryHolder, ReceiveMemoryUse, SilentParticipant, TableUse,

@@ -14,7 +14,13 @@ pub fn core_options(config: &Config, is_rtps_idle: bool) -> CoreOptions {
         receive_bytes = send_bytes;
     }
     CoreOptions {
-        interfaces: config.interfaces.iter().map(ToString::to_string).collect(),
+        interfaces: config
+            .network
+            .interfaces
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        ip_versions: config.network.ip_versions,
         buffer_bytes: (
             config.receive_buffer_bytes.unwrap_or(receive_bytes),
             config.send_buffer_bytes.unwrap_or(send_bytes),

@@ -33,9 +33,7 @@ pub enum ContextError {
     #[error(transparent)]
     Enclave(#[from] NameError),
     /// A static peer has no address.
-    #[error(
-        "static peer \"{peer}\" cannot be resolved ({reason}); use an IPv4 address or a name that resolves to one, separated by ';' in ROS_STATIC_PEERS"
-    )]
+    #[error("static peer \"{peer}\" cannot be used: {reason}")]
     StaticPeer {
         /// The peer, as it was given.
         peer: String,

@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io::IsTerminal;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use pteros_runtime::config::{Config, DiscoveryRange};
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
+use pteros_runtime::static_peers::StaticPeer;
 use pteros_runtime::{Core, CoreOptions, SecurityOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -241,7 +241,7 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
         range,
         static_peers: peers,
     } = unsafe { options.discovery.settings(config) };
-    let peers = addresses(&peers);
+    let peers = resolve(&peers);
     // SAFETY: `rmw_init` has checked that it is not null.
     let enclave = unsafe { CStr::from_ptr(options.enclave) };
     let root = options.security_options.security_root_path;
@@ -276,24 +276,15 @@ unsafe fn path(text: *const c_char) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Addresses of the static peers. Blocks while the system resolves names.
-fn addresses(peers: &[String]) -> Vec<Ipv4Addr> {
-    let mut addresses = Vec::new();
-    for name in peers {
-        // As in other middlewares, a name that does not resolve now is ignored.
-        let found = match (name.as_str(), 0).to_socket_addrs() {
-            Ok(found) => found,
-            Err(error) => {
-                tracing::warn!("static peer {name:?} is left out: {error}");
-                continue;
-            }
-        };
-        addresses.extend(found.filter_map(|address| match address {
-            SocketAddr::V4(address) => Some(*address.ip()),
-            SocketAddr::V6(_) => None,
-        }));
-    }
-    addresses
+/// The static peers. Blocks while the system resolves names.
+fn resolve(peers: &[String]) -> Vec<StaticPeer> {
+    // As in other middlewares, a name that does not resolve now is ignored.
+    let resolved = peers.iter().filter_map(|peer| {
+        StaticPeer::resolve(peer)
+            .map_err(|error| tracing::warn!("static peer {peer:?} is left out: {error}"))
+            .ok()
+    });
+    resolved.collect()
 }
 
 /// Handle to change the level of [`start_logging`].

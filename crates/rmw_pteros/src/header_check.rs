@@ -300,6 +300,7 @@ fn constants() -> Vec<(String, u64)> {
         ("RMW_QOS_POLICY_INVALID", POLICY_INVALID),
         ("RMW_TRANSPORT_PROTOCOL_UDP", network_flow::UDP),
         ("RMW_INTERNET_PROTOCOL_IPV4", network_flow::IP_V4),
+        ("RMW_INTERNET_PROTOCOL_IPV6", network_flow::IP_V6),
         ("RMW_ENDPOINT_PUBLISHER", 1),
         ("RMW_ENDPOINT_SUBSCRIPTION", 2),
         (

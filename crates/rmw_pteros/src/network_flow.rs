@@ -4,9 +4,8 @@
 //! All endpoints of a context share its sockets. So they have the same addresses, and a
 //! unique flow cannot be required.
 
-use std::net::Ipv4Addr;
-
 use pteros_runtime::Core;
+use pteros_runtime::rtps::locator::IpAddress;
 
 use crate::abi::{
     Allocator, NetworkFlowEndpoint, NetworkFlowEndpoints, Publisher, Ret, Subscription,
@@ -18,6 +17,8 @@ use crate::{publisher, subscription};
 pub(crate) const UDP: u32 = 1;
 /// `RMW_INTERNET_PROTOCOL_IPV4`.
 pub(crate) const IP_V4: u32 = 1;
+/// `RMW_INTERNET_PROTOCOL_IPV6`.
+pub(crate) const IP_V6: u32 = 2;
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 const STRICTLY_REQUIRED: u32 = 1;
 
@@ -53,7 +54,7 @@ unsafe fn fill(
         .rtps()
         .unicast_locators()
         .into_iter()
-        .filter_map(|locator| locator.to_udp_v4())
+        .filter_map(|locator| locator.to_udp())
         .collect();
     if addresses.is_empty() {
         return Ok(());
@@ -63,7 +64,7 @@ unsafe fn fill(
         // SAFETY: a place for each address.
         unsafe {
             list.add(at)
-                .write(NetworkFlowEndpoint::udp_v4(*ip, *port, dscp))
+                .write(NetworkFlowEndpoint::udp(*ip, *port, dscp))
         };
     }
     *endpoints = NetworkFlowEndpoints {
@@ -75,15 +76,15 @@ unsafe fn fill(
 }
 
 impl NetworkFlowEndpoint {
-    fn udp_v4(ip: [u8; 4], port: u16, dscp: u8) -> Self {
+    fn udp(ip: IpAddress, port: u16, dscp: u8) -> Self {
         let mut internet_address = [0; 48];
-        let text = Ipv4Addr::from(ip).to_string();
+        let text = ip.ip().to_string();
         for (to, from) in internet_address.iter_mut().zip(text.bytes()) {
             *to = from;
         }
         Self {
             transport_protocol: UDP,
-            internet_protocol: IP_V4,
+            internet_protocol: if ip.is_v6() { IP_V6 } else { IP_V4 },
             transport_port: port,
             flow_label: 0,
             dscp,

@@ -40,6 +40,7 @@ mod heartbeat_counts;
 pub mod history;
 pub mod id;
 pub mod interval;
+mod ip_address;
 pub mod late_samples;
 pub mod locator;
 pub mod matching;

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::id::GuidPrefix;
+pub use crate::ip_address::IpAddress;
+use crate::ip_address::with_zone;
 
 /// A transport address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,20 +16,21 @@ pub struct Locator {
     pub kind: i32,
     /// UDP port.
     pub port: u32,
-    /// IPv6 address, or twelve zeros and an IPv4 address.
+    /// IPv6 address, a link-local one with its zone (see [`IpAddress`]), or twelve zeros
+    /// and an IPv4 address.
     pub address: [u8; 16],
 }
 
 impl Locator {
     /// UDP over IPv4.
     pub const KIND_UDP_V4: i32 = 1;
-    /// UDP over IPv6 (parsed and kept, but not used for sending).
+    /// UDP over IPv6.
     pub const KIND_UDP_V6: i32 = 2;
     /// A shared-memory connection to a process of this host.
     ///
     /// The port is the number of the connection, the address the peer's GUID
     /// prefix. It has a meaning within this process only and is never announced. Of
-    /// a peer's locators only UDPv4 ones are used.
+    /// a peer's locators only those of UDP are used.
     pub const KIND_SHARED_MEMORY: i32 = -0x5054;
 
     /// A UDPv4 locator.
@@ -44,15 +47,58 @@ impl Locator {
         }
     }
 
-    /// The IPv4 address and port, for a UDPv4 locator with a non-zero port. (A zero
-    /// port caused a denial of service in another stack.)
-    pub fn to_udp_v4(self) -> Option<([u8; 4], u16)> {
-        let port = u16::try_from(self.port).ok().filter(|p| *p != 0)?;
-        if self.kind != Self::KIND_UDP_V4 {
-            return None;
+    /// A UDP locator.
+    pub fn udp(ip: IpAddress, port: u16) -> Self {
+        Self {
+            kind: if ip.is_v6() {
+                Self::KIND_UDP_V6
+            } else {
+                Self::KIND_UDP_V4
+            },
+            port: port.into(),
+            address: ip.bits().to_be_bytes(),
         }
-        let a = self.address;
-        Some(([a[12], a[13], a[14], a[15]], port))
+    }
+
+    /// The address and port, for a UDP locator with a non-zero port. (A zero port caused a
+    /// denial of service in another stack.) A UDPv6 locator with an IPv4 address has none.
+    pub fn to_udp(self) -> Option<(IpAddress, u16)> {
+        let port = u16::try_from(self.port).ok().filter(|p| *p != 0)?;
+        Some((self.ip()?, port))
+    }
+
+    /// The address of a UDP locator.
+    fn ip(self) -> Option<IpAddress> {
+        let [.., a, b, c, d] = self.address;
+        match self.kind {
+            Self::KIND_UDP_V4 => Some([a, b, c, d].into()),
+            Self::KIND_UDP_V6 => {
+                Some(IpAddress::from_octets_with_zone(self.address)).filter(|ip| ip.is_v6())
+            }
+            _ => None,
+        }
+    }
+
+    /// The address as messages hold it: without the zone, which has a meaning on this host
+    /// only.
+    pub fn wire_address(self) -> [u8; 16] {
+        match self.kind {
+            Self::KIND_UDP_V6 => with_zone(self.address.into(), 0).octets(),
+            _ => self.address,
+        }
+    }
+
+    /// The locator of a peer's link-local address behind the interface `zone`. Any other
+    /// one as it is.
+    #[must_use]
+    pub fn in_zone(self, zone: u32) -> Self {
+        match self.kind {
+            Self::KIND_UDP_V6 => Self {
+                address: with_zone(self.address.into(), zone).octets(),
+                ..self
+            },
+            _ => self,
+        }
     }
 
     /// The connection with this number, to this peer.
@@ -75,34 +121,42 @@ impl Locator {
         }
     }
 
-    /// Whether it is an IPv4 multicast group.
+    /// Whether it is a multicast group.
     pub fn is_multicast(self) -> bool {
-        self.kind == Self::KIND_UDP_V4 && (224..240).contains(&self.address[12])
+        self.ip().is_some_and(IpAddress::is_multicast)
     }
 
-    /// Whether it is an IPv4 address of one host: no multicast group, not the
-    /// broadcast address, not 0.0.0.0 nor a reserved one.
+    /// Whether it is the address of one host, see [`IpAddress::is_unicast`].
     pub fn is_unicast(self) -> bool {
-        self.kind == Self::KIND_UDP_V4 && (1..224).contains(&self.address[12])
+        self.ip().is_some_and(IpAddress::is_unicast)
     }
 
-    /// Whether it is an IPv4 loopback address.
+    /// Whether it is at this address, whatever the zones are.
+    pub(crate) fn is_at_unzoned(self, ip: IpAddress) -> bool {
+        self.ip().is_some_and(|own| own.ip() == ip.ip())
+    }
+
+    /// Whether it is a loopback address.
     pub fn is_loopback(self) -> bool {
-        self.kind == Self::KIND_UDP_V4 && self.address[12] == 127
+        self.ip().is_some_and(IpAddress::is_loopback)
+    }
+
+    /// Whether it is a link-local IPv6 address.
+    pub fn is_link_local_v6(self) -> bool {
+        self.ip().is_some_and(IpAddress::is_link_local_v6)
     }
 }
 
 impl fmt::Debug for Locator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let a = self.address;
-        match self.kind {
-            Self::KIND_UDP_V4 => write!(
-                f,
-                "udp/{}.{}.{}.{}:{}",
-                a[12], a[13], a[14], a[15], self.port
-            ),
-            Self::KIND_SHARED_MEMORY => write!(f, "shared memory, connection {}", self.port),
-            kind => write!(f, "locator kind {kind} port {} {a:02x?}", self.port),
+        match (self.kind, self.ip()) {
+            (_, Some(ip)) if ip.is_v6() => write!(f, "udp/[{ip}]:{}", self.port),
+            (_, Some(ip)) => write!(f, "udp/{ip}:{}", self.port),
+            (Self::KIND_SHARED_MEMORY, _) => {
+                write!(f, "shared memory, connection {}", self.port)
+            }
+            (kind, _) => write!(f, "locator kind {kind} port {} {a:02x?}", self.port),
         }
     }
 }
@@ -113,23 +167,39 @@ impl fmt::Display for Locator {
     }
 }
 
-/// One of our own IPv4 interfaces.
+/// One of our own addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwnAddress {
     /// Our address.
-    pub ip: [u8; 4],
-    /// Length of the network prefix in bits, 0 to 32.
+    pub ip: IpAddress,
+    /// Length of the network prefix in bits, 0 to 32 or 128.
     pub prefix_length: u8,
 }
 
 impl OwnAddress {
-    /// Whether a locator lies in its network.
+    /// Whether a locator lies in its network. The network of a link-local address is
+    /// that of its zone.
     fn contains(&self, locator: &Locator) -> bool {
-        let a = locator.address;
-        let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
-        let shift = 32_u32.saturating_sub(self.prefix_length.into());
-        let ours = u32::from_be_bytes(self.ip);
-        ours.checked_shr(shift).unwrap_or(0) == theirs.checked_shr(shift).unwrap_or(0)
+        let network = |ip: IpAddress| ip.bits().checked_shr(self.host_bits()).unwrap_or(0);
+        locator
+            .ip()
+            .is_some_and(|ip| ip.is_v6() == self.ip.is_v6() && network(ip) == network(self.ip))
+    }
+
+    /// Whether its network is one of one or two addresses: a tunnel, or a cloud's.
+    pub(crate) fn is_point_to_point(&self) -> bool {
+        self.host_bits() < 2 && !self.ip.is_loopback()
+    }
+
+    /// The broadcast address of its network (IPv4). Networks of one or two addresses have
+    /// none (RFC 3021).
+    fn broadcast(&self) -> Option<u128> {
+        let hosts = u128::from(u32::MAX.checked_shr(self.prefix_length.into()).unwrap_or(0));
+        (!self.ip.is_v6() && self.host_bits() > 1).then_some(self.ip.bits() | hosts)
+    }
+
+    fn host_bits(&self) -> u32 {
+        self.ip.width().saturating_sub(self.prefix_length.into())
     }
 }
 
@@ -208,7 +278,7 @@ impl NetworkScope {
             announced
                 .iter()
                 .copied()
-                .filter(|l| l.to_udp_v4().is_some() && l.is_unicast() && !self.is_broadcast(l))
+                .filter(|l| l.to_udp().is_some() && self.is_usable(l))
         };
         let own = |l: &Locator| self.is_own(l);
         let pick = usable()
@@ -229,33 +299,38 @@ impl NetworkScope {
         }
     }
 
-    /// Whether it is the broadcast address of an attached network. A peer that
-    /// announces it would make every host answer.
-    fn is_broadcast(&self, locator: &Locator) -> bool {
-        let a = locator.address;
-        let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
-        // Networks of one or two addresses have no such address (RFC 3021).
-        let mut networks = self.all().filter(|own| own.prefix_length < 31);
-        networks.any(|own| {
-            let host = u32::MAX
-                .checked_shr(u32::from(own.prefix_length))
-                .unwrap_or(0);
-            theirs == u32::from_be_bytes(own.ip) | host
-        })
+    /// Whether it is the address of one host, of a kind that this host has, and not the
+    /// broadcast address of an attached network. A peer that announces that would make
+    /// every host answer.
+    fn is_usable(&self, locator: &Locator) -> bool {
+        let Some(ip) = locator.ip().filter(|ip| ip.is_unicast()) else {
+            return false;
+        };
+        // A host without IPv6 reaches none, and one with IPv6 alone still has 127.0.0.1.
+        let has_v6 = self.all().any(|own| own.ip.is_v6());
+        let is_reached = match ip.is_v6() {
+            true => has_v6,
+            false if ip.is_loopback() || !has_v6 => true,
+            false => self
+                .all()
+                .any(|own| !own.ip.is_v6() && !own.ip.is_loopback()),
+        };
+        let mut broadcasts = self.all().filter_map(OwnAddress::broadcast);
+        is_reached && (ip.is_v6() || !broadcasts.any(|address| address == ip.bits()))
     }
 
-    fn all(&self) -> impl Iterator<Item = &OwnAddress> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &OwnAddress> {
         self.addresses.iter().chain(&self.down)
     }
 
     /// Whether it is an address of this host, whatever its link does.
-    pub(crate) fn has_address(&self, ip: [u8; 4]) -> bool {
+    pub(crate) fn has_address(&self, ip: IpAddress) -> bool {
         self.all().any(|own| own.ip == ip)
     }
 
     /// Whether it is at an address of this host.
     fn is_own(&self, locator: &Locator) -> bool {
-        self.all().any(|own| locator.address[12..] == own.ip)
+        locator.ip().is_some_and(|ip| self.has_address(ip))
     }
 
     /// Whether it lies in an attached network whose link works.
@@ -276,10 +351,9 @@ impl NetworkScope {
 
     /// Whether it may be an address of another host that we can reach.
     pub(crate) fn may_reach(&self, locator: &Locator) -> bool {
-        locator.is_unicast()
+        self.is_usable(locator)
             && !locator.is_loopback()
             && !self.is_own(locator)
-            && !self.is_broadcast(locator)
             && !self.is_on_down_link(locator)
             && !self.local_only
     }
@@ -293,7 +367,7 @@ mod tests {
     fn a_peer_of_this_host_is_reached_by_our_own_address() {
         let network = NetworkScope {
             addresses: alloc::vec![OwnAddress {
-                ip: [10, 0, 0, 5],
+                ip: [10, 0, 0, 5].into(),
                 prefix_length: 24
             }],
             ..NetworkScope::default()
@@ -313,9 +387,9 @@ mod tests {
         );
     }
 
-    const fn own(last: u8) -> OwnAddress {
+    fn own(last: u8) -> OwnAddress {
         OwnAddress {
-            ip: [10, 0, last, 5],
+            ip: [10, 0, last, 5].into(),
             prefix_length: 24,
         }
     }
@@ -399,7 +473,7 @@ mod tests {
     fn a_network_of_two_addresses_has_no_broadcast_address() {
         let network = |prefix_length| NetworkScope {
             addresses: alloc::vec![OwnAddress {
-                ip: [10, 0, 0, 4],
+                ip: [10, 0, 0, 4].into(),
                 prefix_length,
             }],
             ..NetworkScope::default()
@@ -413,7 +487,7 @@ mod tests {
 
     #[test]
     fn locators_tell_their_kind_by_address_and_port() {
-        assert_eq!(at([1, 2, 3, 4]).to_udp_v4(), Some(([1, 2, 3, 4], 7411)));
+        assert_eq!(at([1, 2, 3, 4]).to_udp(), Some(([1, 2, 3, 4].into(), 7411)));
         let without_port = Locator {
             port: 0,
             ..at([1, 2, 3, 4])
@@ -423,7 +497,7 @@ mod tests {
             ..without_port
         };
         for locator in [without_port, too_high] {
-            assert_eq!(locator.to_udp_v4(), None, "{locator}");
+            assert_eq!(locator.to_udp(), None, "{locator}");
         }
         for (first, unicast, multicast) in [
             (0, false, false),
@@ -441,10 +515,73 @@ mod tests {
                 ..locator
             };
             assert!(!v6.is_unicast() && !v6.is_multicast() && !v6.is_loopback());
-            assert_eq!(v6.to_udp_v4(), None);
+            assert_eq!(v6.to_udp(), None);
         }
         let connection = Locator::shared_memory(9, GuidPrefix([3; 12]));
         assert_eq!(connection.to_connection(), Some(9));
         assert_eq!(at([1, 2, 3, 4]).to_connection(), None);
+    }
+    fn v6(text: &str, zone: u32) -> Locator {
+        let ip: core::net::IpAddr = text.parse().unwrap();
+        Locator::udp(IpAddress::new(ip, zone), 7411)
+    }
+
+    fn own_v6(text: &str, zone: u32) -> OwnAddress {
+        OwnAddress {
+            ip: v6(text, zone).to_udp().unwrap().0,
+            prefix_length: 64,
+        }
+    }
+
+    #[test]
+    fn a_locator_names_its_address_and_the_wire_no_zone() {
+        let here = v6("fe80::5", 3);
+        assert_eq!(alloc::format!("{here}"), "udp/[fe80::5%3]:7411");
+        assert_eq!(alloc::format!("{}", v6("fd00::1", 3)), "udp/[fd00::1]:7411");
+        assert_eq!(here.wire_address(), v6("fe80::5", 0).address);
+        let (ip, port) = here.to_udp().unwrap();
+        assert_eq!((ip.zone(), port), (3, 7411));
+        assert!(!here.in_zone(0).is_unicast(), "on which link?");
+        assert!(v6("ff02::1", 0).is_multicast() && v6("::1", 0).is_loopback());
+        // A UDPv6 locator with an IPv4 address would be a second name for a UDPv4 one.
+        let mapped: core::net::Ipv6Addr = "::ffff:10.0.0.5".parse().unwrap();
+        let mapped = Locator {
+            address: mapped.octets(),
+            ..here
+        };
+        assert!(mapped.to_udp().is_none() && !mapped.is_unicast());
+    }
+
+    #[test]
+    fn ipv6_addresses_are_used_only_by_a_host_that_has_some() {
+        let (v4, far) = (at([10, 0, 0, 9]), v6("2001:db8::9", 0));
+        let mut network = two_networks();
+        assert_eq!(&*network.choose_route(&[far, v4]).locators, &[v4]);
+        assert!(network.choose_route(&[far]).locators.is_empty());
+        assert!(!network.may_reach(&far));
+        network.addresses.push(own_v6("fd00::5", 0));
+        let near = v6("fd00::9", 0);
+        assert_eq!(&*network.choose_route(&[far, near]).locators, &[near]);
+        assert_eq!(&*network.choose_route(&[far]).locators, &[far]);
+        // One without IPv4 does not try what only IPv4 reaches.
+        network.addresses = alloc::vec![own_v6("fd00::5", 0)];
+        network.down.clear();
+        assert!(network.choose_route(&[v4]).locators.is_empty());
+        assert_eq!(&*network.choose_route(&[v4, far]).locators, &[far]);
+    }
+
+    #[test]
+    fn the_same_link_local_address_on_two_links_is_two_hosts() {
+        let network = NetworkScope {
+            addresses: alloc::vec![own_v6("fe80::5", 2), own_v6("fe80::5", 3)],
+            ..NetworkScope::default()
+        };
+        let (here, there) = (v6("fe80::9", 2), v6("fe80::9", 3));
+        assert_ne!(here, there);
+        assert!(network.is_on_link(&here) && network.is_on_link(&there));
+        assert!(!network.is_same_link(&here, &there));
+        assert!(!network.is_on_link(&v6("fe80::9", 4)));
+        assert!(network.choose_route(&[v6("fe80::5", 3)]).is_same_host());
+        assert!(!network.choose_route(&[v6("fe80::5", 4)]).is_same_host());
     }
 }

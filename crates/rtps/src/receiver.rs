@@ -28,7 +28,7 @@ pub struct Source {
     pub destination: GuidPrefix,
     /// Whether it came by a shared-memory connection.
     pub via_shared_memory: bool,
-    /// The locator for answers instead of the announced ones: the first UDPv4
+    /// The locator for answers instead of the announced ones: the first UDP
     /// locator of INFO_REPLY.
     pub reply_unicast: Option<Locator>,
     /// The same for multicast.
@@ -186,8 +186,8 @@ impl<'a> MessageReader<'a> {
                 };
             }
             Submessage::InfoReply(reply) => {
-                self.source.reply_unicast = first_udp_v4(&reply.unicast);
-                self.source.reply_multicast = first_udp_v4(&reply.multicast);
+                self.source.reply_unicast = first_udp(&reply.unicast);
+                self.source.reply_multicast = first_udp(&reply.multicast);
             }
             _ => {}
         }
@@ -209,8 +209,8 @@ impl<'a> MessageReader<'a> {
     }
 }
 
-fn first_udp_v4(list: &LocatorList<'_>) -> Option<Locator> {
-    list.iter().find(|locator| locator.to_udp_v4().is_some())
+fn first_udp(list: &LocatorList<'_>) -> Option<Locator> {
+    list.iter().find(|locator| locator.to_udp().is_some())
 }
 
 impl<'a> Iterator for MessageReader<'a> {

@@ -8,11 +8,12 @@
 //! variable, the value and the remedy.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use crate::config_error::ConfigError;
+pub use crate::ip_versions::IpVersions;
 use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
@@ -31,6 +32,7 @@ pub const VARIABLES: &[&str] = &[
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
     "PTEROS_WIRE",
     "PTEROS_INTERFACES",
+    "PTEROS_IP_VERSIONS",
     "PTEROS_FRAGMENT_BYTES",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
     "PTEROS_RECEIVE_BUFFER_BYTES",
@@ -106,7 +108,7 @@ pub enum InterfaceChoice {
     /// By name, such as `eth0`.
     Name(String),
     /// By one of its addresses.
-    Address(Ipv4Addr),
+    Address(IpAddr),
 }
 
 impl fmt::Display for InterfaceChoice {
@@ -116,6 +118,15 @@ impl fmt::Display for InterfaceChoice {
             Self::Address(address) => fmt::Display::fmt(address, f),
         }
     }
+}
+
+/// The part of the network that RTPS uses.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NetworkChoice {
+    /// `PTEROS_INTERFACES`; empty means every usable one.
+    pub interfaces: Vec<InterfaceChoice>,
+    /// `PTEROS_IP_VERSIONS`: `4`, `6` or `4,6`.
+    pub ip_versions: IpVersions,
 }
 
 /// The configuration from the environment.
@@ -128,8 +139,8 @@ pub struct Config {
     /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
     /// when the range does not use them.
     pub static_peers: Vec<String>,
-    /// `PTEROS_INTERFACES`; empty means every usable one.
-    pub interfaces: Vec<InterfaceChoice>,
+    /// The part of the network that RTPS uses.
+    pub network: NetworkChoice,
     /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
     pub fragment_bytes: Option<u16>,
     /// `PTEROS_LOCAL_FRAGMENT_BYTES`: the largest fragment sent on this host.
@@ -253,7 +264,10 @@ impl Config {
         config.security = SecuritySettings::read(|variable| setting(variable).map(|g| g.value))?;
         config.enclave_override = setting("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(setting) = setting("PTEROS_INTERFACES") {
-            config.interfaces = interfaces(&setting)?;
+            config.network.interfaces = interfaces(&setting)?;
+        }
+        if let Some(setting) = setting("PTEROS_IP_VERSIONS") {
+            config.network.ip_versions = ip_versions(&setting)?;
         }
         config.fragment_bytes = setting("PTEROS_FRAGMENT_BYTES")
             .map(|setting| fragment_bytes(&setting))
@@ -483,13 +497,27 @@ fn interfaces(setting: &SetVariable) -> Result<Vec<InterfaceChoice>, ConfigError
         let is_address_like = item.chars().all(|c| c.is_ascii_digit() || c == '.');
         if item.len() > 15 || item.contains(['/', ' ']) || is_address_like {
             return Err(setting.error(
-                format!("{item:?} is neither an interface name nor an IPv4 address"),
-                "list names or addresses as `ip -4 address` shows them, separated by commas",
+                format!("{item:?} is neither an interface name nor an IP address"),
+                "list names or addresses as `ip address` shows them, separated by commas",
             ));
         }
         chosen.push(InterfaceChoice::Name(item.to_owned()));
     }
     Ok(chosen)
+}
+
+fn ip_versions(setting: &SetVariable) -> Result<IpVersions, ConfigError> {
+    let versions = setting.value.split(',').map(str::trim);
+    let versions: Vec<&str> = versions.filter(|version| !version.is_empty()).collect();
+    match versions.as_slice() {
+        ["4"] => Ok(IpVersions::V4),
+        ["6"] => Ok(IpVersions::V6),
+        ["4", "6"] | ["6", "4"] => Ok(IpVersions::Both),
+        _ => Err(setting.error(
+            "no list of versions of IP",
+            "use 4, 6 or 4,6, or leave it unset for IPv4, and IPv6 where there is no IPv4",
+        )),
+    }
 }
 
 /// A fragment with its headers (RTPS 20, INFO_DST 16, INFO_TS 12, DATA_FRAG
@@ -634,6 +662,7 @@ mod tests {
             ("ROS_SECURITY_ENCLAVE_OVERRIDE", "/arm"),
             ("PTEROS_SHARED_MEMORY", "off"),
             ("PTEROS_INTERFACES", "eth0, 192.168.1.5"),
+            ("PTEROS_IP_VERSIONS", "4, 6"),
             ("PTEROS_FRAGMENT_BYTES", "1400"),
             ("PTEROS_LOCAL_FRAGMENT_BYTES", "32k"),
             ("PTEROS_RECEIVE_BUFFER_BYTES", "4 MiB"),
@@ -655,12 +684,13 @@ mod tests {
         assert_eq!(config.static_peers, ["robot1", "10.0.0.7", "arm.local"]);
         assert_eq!(config.enclave_override.as_deref(), Some("/arm"));
         assert_eq!(
-            config.interfaces,
+            config.network.interfaces,
             [
                 InterfaceChoice::Name("eth0".into()),
-                InterfaceChoice::Address(Ipv4Addr::new(192, 168, 1, 5))
+                InterfaceChoice::Address("192.168.1.5".parse().unwrap())
             ]
         );
+        assert_eq!(config.network.ip_versions, IpVersions::Both);
         assert_eq!(config.shared_memory, Some(false));
         assert_eq!(config.fragment_bytes, Some(1400));
         assert_eq!(config.local_fragment_bytes, Some(32 * 1024));

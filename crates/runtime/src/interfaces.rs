@@ -6,14 +6,15 @@
 //! group on new interfaces and leaves it on removed ones.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pteros_net::{Interface, InterfaceWatch, UdpSocket, interfaces};
-use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::locator::{IpAddress, Locator, OwnAddress};
 use pteros_rtps::participant::LocalLinks;
 
 use crate::error::OpenError;
+use crate::ip_versions::{IpVersions, discovery_groups};
 use crate::lock::{RwLock, rank};
 
 /// A change of the host's network interfaces.
@@ -33,12 +34,75 @@ pub(crate) struct InterfaceSettings {
     /// Names or addresses of the only ones to use; empty means all.
     pub(crate) names: Vec<String>,
     pub(crate) local_only: bool,
-    /// Whether to join the discovery group.
+    /// Whether to join the discovery groups.
     pub(crate) multicast: bool,
-    /// The discovery group and its port.
-    pub(crate) group: SocketAddrV4,
-    /// The port of the unicast socket, for the announced locators.
+    /// The port of the discovery groups.
+    pub(crate) group_port: u16,
+    /// The versions of IP.
+    pub(crate) versions: OpenVersions,
+    /// The port of the unicast sockets, for the announced locators.
     pub(crate) unicast_port: u16,
+}
+
+impl IpVersions {
+    /// The addresses among `usable` that a context of these versions uses.
+    pub fn in_use(self, mut usable: Vec<Interface>) -> Vec<Interface> {
+        OpenVersions::choose(self, &usable, false).retain(&mut usable);
+        usable
+    }
+}
+
+/// The versions of IP that a context has sockets for: at least one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OpenVersions {
+    v4: bool,
+    v6: bool,
+}
+
+impl OpenVersions {
+    /// The versions for the interfaces that are there now.
+    pub(crate) fn choose(wanted: IpVersions, usable: &[Interface], local_only: bool) -> Self {
+        let any = |is_v6: bool, outside: bool| {
+            let mut of_version = usable.iter().filter(|i| i.address.is_ipv6() == is_v6);
+            of_version.any(|i| !(outside && i.loopback))
+        };
+        let (v4, v6) = match wanted {
+            IpVersions::V4 => (true, false),
+            IpVersions::V6 => (false, true),
+            IpVersions::Both => (true, true),
+            // An address on the host itself reaches no other host.
+            IpVersions::Automatic if any(false, true) || !any(true, !local_only) => (true, false),
+            IpVersions::Automatic => (any(false, false), !(local_only && any(false, false))),
+        };
+        Self { v4, v6 }
+    }
+
+    /// Whether each version is IPv6.
+    pub(crate) fn all(self) -> impl Iterator<Item = bool> {
+        let versions = [self.v4.then_some(false), self.v6.then_some(true)];
+        versions.into_iter().flatten()
+    }
+
+    /// The address that stands for this host, or for all its addresses.
+    pub(crate) fn own_address(is_v6: bool, local_only: bool) -> IpAddr {
+        match (is_v6, local_only) {
+            (false, true) => Ipv4Addr::LOCALHOST.into(),
+            (false, false) => Ipv4Addr::UNSPECIFIED.into(),
+            (true, true) => Ipv6Addr::LOCALHOST.into(),
+            (true, false) => Ipv6Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    /// Drops addresses of other versions.
+    pub(crate) fn retain(self, list: &mut Vec<Interface>) {
+        list.retain(|i| {
+            if i.address.is_ipv6() {
+                self.v6
+            } else {
+                self.v4
+            }
+        });
+    }
 }
 
 /// The usable interfaces now.
@@ -76,17 +140,23 @@ fn is_named(interface: &Interface, name: &str) -> bool {
 /// Follows the interfaces of a context. Thread-safe.
 pub(crate) struct InterfaceFollower {
     settings: InterfaceSettings,
-    /// The socket of the discovery group.
-    group: Option<UdpSocket>,
+    /// The sockets of the discovery groups, one for each version of IP.
+    groups: Vec<GroupSocket>,
     watch: Option<InterfaceWatch>,
     changed: AtomicBool,
     state: RwLock<FollowerState, rank::Interfaces>,
 }
 
+/// The socket that receives from the discovery groups of one version of IP.
+struct GroupSocket {
+    socket: UdpSocket,
+    is_v6: bool,
+}
+
 #[derive(Default)]
 struct FollowerState {
     list: Vec<Interface>,
-    /// One entry per interface that joined the group.
+    /// One entry per interface and version of IP that joined the groups.
     joined: Vec<Interface>,
     /// Interfaces that can send multicast.
     multicast: Vec<Interface>,
@@ -103,15 +173,16 @@ impl InterfaceFollower {
         advice: &mut Vec<String>,
     ) -> Result<Self, OpenError> {
         let is_local = settings.local_only;
-        let group = if settings.multicast && !is_local {
-            open_group(&settings, &usable)?
-        } else {
-            None
-        };
+        let mut groups = Vec::new();
+        if settings.multicast && !is_local {
+            for is_v6 in settings.versions.all() {
+                groups.extend(open_group(&settings, is_v6, &usable)?);
+            }
+        }
         let watch = if is_local {
             None
         } else {
-            InterfaceWatch::new()
+            InterfaceWatch::new(settings.versions.v6)
                 .map_err(|e| {
                     advice.push(format!(
                         "changes of network interfaces are not noticed: {e}"
@@ -121,7 +192,7 @@ impl InterfaceFollower {
         };
         let follower = Self {
             settings,
-            group,
+            groups,
             watch,
             // Covers changes before the watch started, and links that are down.
             changed: AtomicBool::new(!is_local),
@@ -141,13 +212,15 @@ impl InterfaceFollower {
         self.state.read().told.clone()
     }
 
-    /// The locator of the group, if an interface has joined it.
-    pub(crate) fn group_locator(&self) -> Option<Locator> {
-        self.state.read().told.multicast.first().copied()
+    /// The locators of the groups that an interface has joined.
+    pub(crate) fn group_locators(&self) -> Vec<Locator> {
+        self.state.read().told.multicast.clone()
     }
 
-    pub(crate) fn group(&self) -> Option<&UdpSocket> {
-        self.group.as_ref()
+    /// The socket of the groups of one version of IP.
+    pub(crate) fn group(&self, is_v6: bool) -> Option<&UdpSocket> {
+        let mut groups = self.groups.iter();
+        groups.find(|g| g.is_v6 == is_v6).map(|g| &g.socket)
     }
 
     pub(crate) fn watch(&self) -> Option<&InterfaceWatch> {
@@ -166,14 +239,19 @@ impl InterfaceFollower {
         self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Calls `send` with each interface that sends multicast.
-    pub(crate) fn for_each_multicast(&self, send: impl FnMut(&Interface)) {
-        self.state.read().multicast.iter().for_each(send);
+    /// Calls `send` with each interface that sends multicast of one version of IP.
+    pub(crate) fn for_each_multicast(&self, is_v6: bool, send: impl FnMut(&Interface)) {
+        let state = self.state.read();
+        let interfaces = state.multicast.iter();
+        interfaces
+            .filter(|i| i.address.is_ipv6() == is_v6)
+            .for_each(send);
     }
 
     /// Lists the interfaces again. `None` without a relevant change.
     pub(crate) fn follow(&self) -> Option<InterfaceChange> {
-        let list = chosen(interfaces().ok()?, &self.settings.names);
+        let mut list = chosen(interfaces().ok()?, &self.settings.names);
+        self.settings.versions.retain(&mut list);
         let mut state = self.state.write();
         let mut change = InterfaceChange::default();
         note_differences(&state.list, &list, &mut change);
@@ -188,15 +266,12 @@ impl InterfaceFollower {
         Some(change)
     }
 
-    /// Leaves the group on interfaces that were removed or lost an address. The kernel
+    /// Leaves the groups on interfaces that were removed or lost an address. The kernel
     /// may have dropped the membership, but still counts it.
     fn leave_gone(&self, state: &mut FollowerState, list: &[Interface]) {
-        let Some(group) = &self.group else {
-            return;
-        };
         let before = std::mem::take(&mut state.list);
         let is_kept = |joined: &Interface| {
-            let mut former = before.iter().filter(|i| i.index == joined.index);
+            let mut former = before.iter().filter(|i| is_same_link(i, joined));
             former.any(|was| {
                 list.iter()
                     .any(|i| i.index == was.index && i.address == was.address)
@@ -204,27 +279,31 @@ impl InterfaceFollower {
         };
         state.joined.retain(|interface| {
             let kept = is_kept(interface);
-            if !kept {
-                let _ = group.leave(*self.settings.group.ip(), interface);
+            let is_v6 = interface.address.is_ipv6();
+            if let Some(socket) = self.group(is_v6).filter(|_| !kept) {
+                for group in discovery_groups(is_v6) {
+                    let _ = socket.leave(*group, interface);
+                }
             }
             kept
         });
     }
 
-    /// Joins the group on interfaces without membership.
+    /// Joins the groups on interfaces without membership.
     fn join_all(&self, state: &mut FollowerState, list: &[Interface], advice: &mut Vec<String>) {
-        let Some(group) = &self.group else {
-            return;
-        };
-        let address = *self.settings.group.ip();
         for interface in list.iter().filter(|i| i.multicast) {
-            if state.joined.iter().any(|i| i.index == interface.index) {
+            let is_v6 = interface.address.is_ipv6();
+            let Some(socket) = self.group(is_v6) else {
+                continue;
+            };
+            if state.joined.iter().any(|i| is_same_link(i, interface)) {
                 continue;
             }
-            match group.join(address, interface) {
+            let mut groups = discovery_groups(is_v6).iter();
+            match groups.try_for_each(|group| socket.join(*group, interface)) {
                 Ok(()) => state.joined.push(interface.clone()),
                 Err(e) => advice.push(format!(
-                    "interface {}: cannot join the discovery group {address} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
+                    "interface {}: cannot join the discovery group ({e}); peers behind it are found only through ROS_STATIC_PEERS",
                     interface.name
                 )),
             }
@@ -237,28 +316,31 @@ impl InterfaceFollower {
         let addresses = |running: bool| {
             let of_kind = list.iter().filter(move |i| i.running == running);
             of_kind.map(|i| OwnAddress {
-                ip: i.address.octets(),
+                ip: ip_address(i),
                 prefix_length: i.prefix_length,
             })
         };
-        let group = self.settings.group;
-        let group = Locator::udp_v4(group.ip().octets(), group.port());
-        let has_group = !state.joined.is_empty();
+        let group_port = self.settings.group_port;
+        let has_joined = |is_v6: &bool| state.joined.iter().any(|i| i.address.is_ipv6() == *is_v6);
+        let joined = self.settings.versions.all().filter(has_joined);
+        let groups = joined.flat_map(discovery_groups);
         LocalLinks {
             addresses: addresses(true).collect(),
             down: addresses(false).collect(),
             unicast: self.announced(list),
-            multicast: has_group.then_some(group).into_iter().collect(),
+            multicast: groups
+                .map(|group| Locator::udp(IpAddress::from(*group), group_port))
+                .collect(),
         }
     }
 
     /// The announced locators: the addresses on links that carry packets, else those
     /// on links that do not, else loopback.
     fn announced(&self, list: &[Interface]) -> Vec<Locator> {
+        let port = self.settings.unicast_port;
         let locators = |keep: &dyn Fn(&Interface) -> bool| -> Vec<Locator> {
             let kept = list.iter().filter(|i| !i.loopback && keep(i));
-            let locators =
-                kept.map(|i| Locator::udp_v4(i.address.octets(), self.settings.unicast_port));
+            let locators = kept.map(|i| Locator::udp(ip_address(i), port));
             locators.collect()
         };
         let working = locators(&|i| i.running);
@@ -268,29 +350,45 @@ impl InterfaceFollower {
             working
         };
         if self.settings.local_only || outside.is_empty() {
-            return vec![Locator::udp_v4([127, 0, 0, 1], self.settings.unicast_port)];
+            let loopback = |is_v6| OpenVersions::own_address(is_v6, true).into();
+            let versions = self.settings.versions.all();
+            return versions
+                .map(|is_v6| Locator::udp(loopback(is_v6), port))
+                .collect();
         }
         outside
     }
 }
 
-/// The socket of the multicast group. It is opened even if no interface can join yet.
+/// The address of an interface, with it as the zone.
+fn ip_address(interface: &Interface) -> IpAddress {
+    IpAddress::new(interface.address, interface.index)
+}
+
+/// Whether both are addresses of one version of IP on one interface.
+fn is_same_link(one: &Interface, other: &Interface) -> bool {
+    one.index == other.index && one.address.is_ipv6() == other.address.is_ipv6()
+}
+
+/// The socket of the multicast groups of one version of IP. It is opened even if no
+/// interface can join yet.
 fn open_group(
     settings: &InterfaceSettings,
+    is_v6: bool,
     usable: &[Interface],
-) -> Result<Option<UdpSocket>, OpenError> {
-    let group = settings.group;
-    match UdpSocket::bind_multicast(*group.ip(), group.port()) {
-        Ok(socket) => Ok(Some(socket)),
+) -> Result<Option<GroupSocket>, OpenError> {
+    let (group, port) = (discovery_groups(is_v6)[0], settings.group_port);
+    match UdpSocket::bind_multicast(group, port) {
+        Ok(socket) => Ok(Some(GroupSocket { socket, is_v6 })),
         Err(_) if !usable.iter().any(|i| i.multicast) => Ok(None),
         Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
             Err(OpenError::DiscoveryPortTaken {
                 domain_id: settings.domain_id,
-                port: group.port(),
+                port,
             })
         }
         Err(source) => Err(OpenError::Socket {
-            what: format!("discovery group {group}"),
+            what: format!("discovery group {}", SocketAddr::new(group, port)),
             source,
         }),
     }
@@ -346,13 +444,12 @@ fn note_differences(before: &[Interface], now: &[Interface], change: &mut Interf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     fn interface(name: &str, index: u32, address: [u8; 4], running: bool) -> Interface {
         Interface {
             name: name.into(),
             index,
-            address: Ipv4Addr::from(address),
+            address: Ipv4Addr::from(address).into(),
             prefix_length: 24,
             loopback: address[0] == 127,
             multicast: true,
@@ -369,21 +466,25 @@ mod tests {
                 names: Vec::new(),
                 local_only: false,
                 multicast: true,
-                group: SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400),
+                group_port: 7400,
+                versions: OpenVersions {
+                    v4: true,
+                    v6: false,
+                },
                 unicast_port: 7410,
             },
-            group: None,
+            groups: Vec::new(),
             watch: None,
             changed: AtomicBool::new(false),
             state: RwLock::default(),
         }
     }
 
-    fn announced(list: &[Interface]) -> Vec<[u8; 4]> {
+    fn announced(list: &[Interface]) -> Vec<IpAddress> {
         let locators = follower().announced(list);
         locators
             .iter()
-            .filter_map(|l| Some(l.to_udp_v4()?.0))
+            .filter_map(|l| Some(l.to_udp()?.0))
             .collect()
     }
 
@@ -393,12 +494,15 @@ mod tests {
         let wired = |running| interface("eth0", 2, [10, 0, 0, 5], running);
         let wireless = |running| interface("wlan0", 3, [10, 0, 1, 5], running);
         let both = announced(&[wired(true), wireless(true), lo.clone()]);
-        assert_eq!(both, [[10, 0, 0, 5], [10, 0, 1, 5]]);
+        assert_eq!(both, [[10, 0, 0, 5], [10, 0, 1, 5]].map(IpAddress::from));
         let one = announced(&[wired(false), wireless(true), lo.clone()]);
-        assert_eq!(one, [[10, 0, 1, 5]]);
+        assert_eq!(one, [[10, 0, 1, 5].into()]);
         // A cable that is unplugged for a second changes nothing for the only interface.
-        assert_eq!(announced(&[wired(false), lo.clone()]), [[10, 0, 0, 5]]);
-        assert_eq!(announced(&[lo]), [[127, 0, 0, 1]]);
+        assert_eq!(
+            announced(&[wired(false), lo.clone()]),
+            [[10, 0, 0, 5].into()]
+        );
+        assert_eq!(announced(&[lo]), [[127, 0, 0, 1].into()]);
     }
 
     #[test]
@@ -462,5 +566,62 @@ mod tests {
         let chosen = chosen(all, &names);
         let names: Vec<&str> = chosen.iter().map(|i| i.name.as_str()).collect();
         assert_eq!(names, ["wlan0", "eth0", "lo"]);
+    }
+    fn v6(name: &str, index: u32, address: &str) -> Interface {
+        let address: Ipv6Addr = address.parse().unwrap();
+        Interface {
+            address: address.into(),
+            prefix_length: 64,
+            loopback: address.is_loopback(),
+            ..interface(name, index, [0; 4], true)
+        }
+    }
+
+    #[test]
+    fn ipv6_is_used_without_being_asked_only_where_ipv4_reaches_nobody() {
+        let lo = [interface("lo", 1, [127, 0, 0, 1], true), v6("lo", 1, "::1")];
+        let wired = interface("eth0", 2, [10, 0, 0, 5], true);
+        let link_local = v6("eth0", 2, "fe80::5");
+        let versions = |wanted: IpVersions, list: &[Interface], local_only: bool| {
+            let open = OpenVersions::choose(wanted, list, local_only);
+            (open.v4, open.v6)
+        };
+        let chosen = |list: &[Interface]| versions(IpVersions::Automatic, list, false);
+        let [lo_v4, lo_v6] = lo;
+        let all = [wired, link_local.clone(), lo_v4.clone(), lo_v6.clone()];
+        assert_eq!(chosen(&all), (true, false));
+        assert_eq!(chosen(&all[2..]), (true, false), "a host without a network");
+        assert_eq!(chosen(&all[1..]), (true, true), "IPv4 may come later");
+        assert_eq!(chosen(&[link_local, lo_v6.clone()]), (false, true));
+        let here = |list: &[Interface]| versions(IpVersions::Automatic, list, true);
+        assert_eq!(here(&all[1..]), (true, false), "127.0.0.1 is enough");
+        assert_eq!(here(&[lo_v6]), (false, true));
+        for (wanted, expected) in [
+            (IpVersions::V4, (true, false)),
+            (IpVersions::V6, (false, true)),
+            (IpVersions::Both, (true, true)),
+        ] {
+            assert_eq!(versions(wanted, &all, false), expected);
+        }
+        assert_eq!(IpVersions::V6.in_use(all.to_vec()).len(), 2);
+        assert_eq!(IpVersions::Automatic.in_use(vec![lo_v4]).len(), 1);
+    }
+
+    #[test]
+    fn a_link_local_address_is_announced_with_its_interface_and_as_loopback_if_alone() {
+        let mut follower = follower();
+        follower.settings.versions = OpenVersions {
+            v4: false,
+            v6: true,
+        };
+        let list = [v6("eth0", 2, "fe80::5"), v6("lo", 1, "::1")];
+        let announced = follower.announced(&list);
+        assert_eq!(announced.len(), 1);
+        assert_eq!(announced[0].to_string(), "udp/[fe80::5%2]:7410");
+        let announced = follower.announced(&list[1..]);
+        assert_eq!(announced[0].to_string(), "udp/[::1]:7410");
+        let links = follower.links_of(&list, &FollowerState::default());
+        assert_eq!(links.addresses[0].ip.zone(), 2);
+        assert!(links.multicast.is_empty(), "no interface has joined");
     }
 }

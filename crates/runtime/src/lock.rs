@@ -146,6 +146,8 @@ lock_ranks! {
     Interfaces,
     /// Recently logged moves of traffic between addresses.
     ToldMoves,
+    /// The address with most rate-limited datagrams.
+    MostLimited,
 }
 
 /// A mutex with a rank.

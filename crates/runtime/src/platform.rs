@@ -6,7 +6,6 @@
 
 use std::io;
 use std::io::IoSlice;
-use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
@@ -20,6 +19,7 @@ pub use pteros_rtps::participant::LocalLinks;
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
 pub use crate::interfaces::InterfaceChange;
+pub use crate::ip_versions::{DISCOVERY_GROUP, IpVersions};
 pub use crate::udp::{SignalHandling, SystemPlatform};
 
 use crate::error::OpenError;
@@ -130,8 +130,10 @@ pub struct SocketPlan {
     /// Contexts of one group see each other's discovery logs: the domain id, or another
     /// number for contexts that only another transport joins.
     pub discovery_group: u32,
-    /// Restricts the context to this host: sockets are bound to 127.0.0.1.
+    /// Restricts the context to this host: sockets are bound to 127.0.0.1, or ::1.
     pub local_only: bool,
+    /// The versions of IP that the sockets use.
+    pub ip_versions: IpVersions,
     /// Joins the discovery group on every usable interface.
     pub multicast: bool,
     /// Names of the only interfaces to use; empty means all.
@@ -155,8 +157,8 @@ pub struct OpenedSockets {
     pub unicast: Vec<Locator>,
     /// Its own addresses, for choosing among a peer's locators.
     pub own_addresses: Vec<OwnAddress>,
-    /// The locator of the SPDP multicast group, if joined.
-    pub multicast: Option<Locator>,
+    /// The locators of the SPDP multicast groups that are joined.
+    pub multicast: Vec<Locator>,
     /// Hints for the operator, such as clamped buffers.
     pub advice: Vec<String>,
     /// The shared-memory transport, or why there is none.
@@ -287,9 +289,6 @@ pub fn multicast_port(domain_id: u32) -> u16 {
 pub fn unicast_port(domain_id: u32, participant_index: u32) -> u16 {
     saturating_port(7410 + 250 * domain_id + 2 * participant_index)
 }
-
-/// The SPDP multicast address (RTPS 2.5 §9.6.1.4).
-pub const DISCOVERY_GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 
 fn saturating_port(port: u32) -> u16 {
     u16::try_from(port).unwrap_or(u16::MAX)

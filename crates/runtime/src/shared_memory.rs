@@ -276,6 +276,7 @@ mod tests {
             domain_id: 0,
             discovery_group: 0,
             local_only: true,
+            ip_versions: crate::ip_versions::IpVersions::Automatic,
             multicast: false,
             interfaces: Vec::new(),
             buffer_bytes: (0, 0),

@@ -1,30 +1,33 @@
 //! System platform: clocks, disk and UDP sockets of the host as a [`Platform`].
 //!
 //! Two sockets serve a participant: one unicast socket for discovery and data, and
-//! one for the domain's multicast group (unicast/multicast).
+//! one for the domain's multicast group (unicast/multicast). With IPv4 and IPv6 there are
+//! two of each, with the same ports.
 //! Their ports follow from the participant index (port mapping, RTPS 2.5 §9.6.1.1).
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use pteros_net::{
     Events, Poller, ShutdownSignal, Timer, UdpSocket, Waker, bound_udp_ports, monotonic_nanos,
     shutdown_request, shutdown_signal,
 };
-use pteros_rtps::locator::Locator;
+use pteros_rtps::locator::{IpAddress, Locator};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_shm::{DiscoveryLog, DiscoveryLogOptions, ShmError};
 
 use crate::error::OpenError;
-use crate::interfaces::{InterfaceChange, InterfaceFollower, InterfaceSettings, usable_interfaces};
+use crate::interfaces::{
+    InterfaceChange, InterfaceFollower, InterfaceSettings, OpenVersions, usable_interfaces,
+};
 use crate::platform::{
-    DISCOVERY_GROUP, DatagramSockets, OpenedSockets, Platform, ReceivedDatagram, SocketPlan,
-    multicast_port, unicast_port,
+    DatagramSockets, OpenedSockets, Platform, ReceivedDatagram, SocketPlan, multicast_port,
+    unicast_port,
 };
 use crate::shared_memory::SystemShmTransport;
 use crate::shm_transport::ShmTransport;
@@ -184,22 +187,29 @@ impl Platform for SystemPlatform {
     }
 
     fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
-        let usable = usable_interfaces(&plan.interfaces)?;
-        let unicast = bind_unicast(plan)?;
+        let mut usable = usable_interfaces(&plan.interfaces)?;
+        let versions = OpenVersions::choose(plan.ip_versions, &usable, plan.local_only);
+        versions.retain(&mut usable);
+        let unicast = bind_unicast(plan, versions)?;
         let mut advice = Vec::new();
-        let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
-        advice.extend(grant.advice());
+        let mut unicast_port = 0;
+        for socket in &unicast {
+            let grant = socket.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
+            advice.extend(grant.advice().filter(|_| unicast_port == 0));
+            unicast_port = socket.local_port();
+        }
         let settings = InterfaceSettings {
             domain_id: plan.domain_id,
             names: plan.interfaces.clone(),
             local_only: plan.local_only,
             multicast: plan.multicast,
-            group: SocketAddrV4::new(DISCOVERY_GROUP, multicast_port(plan.domain_id)),
-            unicast_port: unicast.local_port(),
+            group_port: multicast_port(plan.domain_id),
+            versions,
+            unicast_port,
         };
         let interfaces = InterfaceFollower::open(settings, usable, &mut advice)?;
         let links = interfaces.links();
-        let multicast = interfaces.group_locator();
+        let multicast = interfaces.group_locators();
         let mut sockets = UdpSockets::new(unicast, interfaces, self.signals.signal())?;
         let shm = self.open_shm(plan, &mut sockets);
         if plan.shared_memory.enabled && plan.peer_authenticator.is_none() {
@@ -229,19 +239,25 @@ impl Platform for SystemPlatform {
     }
 }
 
-fn bind_unicast(plan: &SocketPlan) -> Result<UdpSocket, OpenError> {
-    let address = if plan.local_only {
-        Ipv4Addr::LOCALHOST
-    } else {
-        Ipv4Addr::UNSPECIFIED
+/// Opens the unicast sockets: one for each version of IP, with the port of one participant
+/// index.
+fn bind_unicast(plan: &SocketPlan, versions: OpenVersions) -> Result<Vec<UdpSocket>, OpenError> {
+    let bind = |port: u16| -> Result<Vec<UdpSocket>, (IpAddr, io::Error)> {
+        let mut sockets: Vec<UdpSocket> = Vec::new();
+        for is_v6 in versions.all() {
+            let address = OpenVersions::own_address(is_v6, plan.local_only);
+            let port = sockets.first().map_or(port, UdpSocket::local_port);
+            sockets.push(UdpSocket::bind_unicast(address, port).map_err(|e| (address, e))?);
+        }
+        Ok(sockets)
     };
     let last = unicast_port(plan.domain_id, PARTICIPANT_INDEX_MAX);
     for index in 0..=PARTICIPANT_INDEX_MAX {
         let port = unicast_port(plan.domain_id, index);
-        match UdpSocket::bind_unicast(address, port) {
-            Ok(socket) => return Ok(socket),
-            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
-            Err(source) => {
+        match bind(port) {
+            Ok(sockets) => return Ok(sockets),
+            Err((_, e)) if e.kind() == io::ErrorKind::AddrInUse => {}
+            Err((address, source)) => {
                 return Err(OpenError::Socket {
                     what: format!("UDP port {port} on {address}"),
                     source,
@@ -254,22 +270,22 @@ fn bind_unicast(plan: &SocketPlan) -> Result<UdpSocket, OpenError> {
     }
     // Any port: same-host peers learn it from the discovery log, others from
     // announcements.
-    UdpSocket::bind_unicast(address, 0).map_err(|_| OpenError::NoFreePort {
+    bind(0).map_err(|_| OpenError::NoFreePort {
         domain_id: plan.domain_id,
         first: unicast_port(plan.domain_id, 0),
         last,
     })
 }
 
-const UNICAST: u64 = 0;
-const MULTICAST: u64 = 1;
-const WAKER: u64 = 2;
-const SHUTDOWN: u64 = 3;
-const ALARM: u64 = 4;
+/// Tokens of the epoll set. The sockets come first: two for each version of IP.
+const SOCKETS: std::ops::Range<u64> = 0..4;
+const WAKER: u64 = 4;
+const SHUTDOWN: u64 = 5;
+const ALARM: u64 = 6;
 const DISCOVERY_LOG: u64 = 7;
 const INTERFACES: u64 = 8;
-const SHARED_MEMORY: u64 = 5;
-const DOORBELL: u64 = 6;
+const SHARED_MEMORY: u64 = 9;
+const DOORBELL: u64 = 10;
 
 thread_local! {
     /// Receives the events of a waiting thread.
@@ -317,17 +333,30 @@ impl WakeTimer {
     }
 }
 
-struct UdpSockets {
+/// The sockets of one version of IP; that of the multicast groups is the
+/// [`InterfaceFollower`]'s.
+struct VersionSockets {
+    is_v6: bool,
     unicast: UdpSocket,
     /// The kernel knows segmented sending.
     segments: bool,
-    interfaces: InterfaceFollower,
     /// Which sockets the last wait found readable, or may have left unread.
     unicast_readable: AtomicBool,
     multicast_readable: AtomicBool,
     /// The multicast socket is read first, once, so that endless unicast traffic does not
     /// starve it.
     multicast_first: AtomicBool,
+}
+
+struct UdpSockets {
+    /// Of one or two versions of IP.
+    versions: Vec<VersionSockets>,
+    /// The version that is read first, so that endless traffic of one does not starve the
+    /// other.
+    read_first: AtomicUsize,
+    /// The version whose send buffer was full last.
+    full: AtomicUsize,
+    interfaces: InterfaceFollower,
     poller: Poller,
     waker: Waker,
     wake_timer: WakeTimer,
@@ -344,7 +373,7 @@ struct UdpSockets {
 
 impl UdpSockets {
     fn new(
-        unicast: UdpSocket,
+        unicast: Vec<UdpSocket>,
         interfaces: InterfaceFollower,
         signal: Option<&'static ShutdownSignal>,
     ) -> Result<Self, OpenError> {
@@ -352,19 +381,24 @@ impl UdpSockets {
             let what = what.to_owned();
             move |source| OpenError::Socket { what, source }
         };
-        if let Some(group) = interfaces.group() {
-            group
-                .set_multicast(1, true)
-                .map_err(failed("discovery group"))?;
-        }
-        unicast
-            .set_multicast(1, true)
-            .map_err(failed("unicast socket"))?;
         let poller = Poller::new().map_err(failed("epoll set"))?;
         let waker = Waker::new().map_err(failed("eventfd"))?;
-        poller.add(&unicast, UNICAST).map_err(failed("epoll set"))?;
-        if let Some(group) = interfaces.group() {
-            poller.add(group, MULTICAST).map_err(failed("epoll set"))?;
+        let mut versions = Vec::new();
+        for (socket, token) in unicast.into_iter().zip(SOCKETS.step_by(2)) {
+            let is_v6 = socket.local_address().is_ipv6();
+            let group = interfaces.group(is_v6);
+            for (socket, token) in std::iter::once(&socket).chain(group).zip(token..) {
+                socket.set_multicast(1, true).map_err(failed("socket"))?;
+                poller.add(socket, token).map_err(failed("epoll set"))?;
+            }
+            versions.push(VersionSockets {
+                is_v6,
+                segments: socket.supports_segmentation(),
+                unicast: socket,
+                unicast_readable: AtomicBool::new(true),
+                multicast_readable: AtomicBool::new(true),
+                multicast_first: AtomicBool::new(false),
+            });
         }
         if let Some(watch) = interfaces.watch() {
             poller.add(watch, INTERFACES).map_err(failed("epoll set"))?;
@@ -378,12 +412,10 @@ impl UdpSockets {
             poller.add(signal, SHUTDOWN).map_err(failed("epoll set"))?;
         }
         Ok(Self {
-            segments: unicast.supports_segmentation(),
-            unicast,
+            versions,
+            read_first: AtomicUsize::new(0),
+            full: AtomicUsize::new(0),
             interfaces,
-            unicast_readable: AtomicBool::new(true),
-            multicast_readable: AtomicBool::new(true),
-            multicast_first: AtomicBool::new(false),
             poller,
             waker,
             wake_timer,
@@ -430,11 +462,7 @@ impl UdpSockets {
             let _ = self.poller.wait(events, timeout);
             for event in events.iter() {
                 match event.token {
-                    UNICAST => self.unicast_readable.store(true, Ordering::Relaxed),
-                    MULTICAST => {
-                        self.multicast_readable.store(true, Ordering::Relaxed);
-                        self.multicast_first.store(true, Ordering::Relaxed);
-                    }
+                    token if SOCKETS.contains(&token) => self.note_readable(token),
                     WAKER => {
                         self.waker.drain();
                     }
@@ -449,6 +477,61 @@ impl UdpSockets {
         });
     }
 
+    /// Notes the socket of a token as readable.
+    fn note_readable(&self, token: u64) {
+        let Some(version) = self.versions.get(usize::from(token >= 2)) else {
+            return;
+        };
+        if token.is_multiple_of(2) {
+            version.unicast_readable.store(true, Ordering::Relaxed);
+        } else {
+            version.multicast_readable.store(true, Ordering::Relaxed);
+            version.multicast_first.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes one datagram of a version of IP.
+    fn receive_version(
+        &self,
+        version: &VersionSockets,
+        buffer: &mut [u8],
+    ) -> Option<ReceivedDatagram> {
+        let from_group = |buffer: &mut [u8]| {
+            let group = self.interfaces.group(version.is_v6)?;
+            Self::receive_from(group, &version.multicast_readable, buffer)
+        };
+        if version.multicast_first.load(Ordering::Relaxed) {
+            version.multicast_first.store(false, Ordering::Relaxed);
+            if let Some(received) = from_group(buffer) {
+                return Some(received);
+            }
+        }
+        Self::receive_from(&version.unicast, &version.unicast_readable, buffer)
+            .or_else(|| from_group(buffer))
+    }
+
+    /// Sends by the socket of the locator's version of IP.
+    fn send_by(
+        &self,
+        to: &Locator,
+        send: impl FnOnce(&VersionSockets, SocketAddr) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let address = address_of(to)?;
+        let is_it = |v: &VersionSockets| v.is_v6 == address.is_ipv6();
+        let Some(index) = self.versions.iter().position(is_it) else {
+            return Err(not_sendable(to));
+        };
+        let sent = send(&self.versions[index], address);
+        if sent
+            .as_ref()
+            .is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
+        {
+            // Relaxed: another thread may note its own, and wait for that in vain once.
+            self.full.store(index, Ordering::Relaxed);
+        }
+        sent
+    }
+
     fn receive_from(
         socket: &UdpSocket,
         readable: &AtomicBool,
@@ -461,7 +544,7 @@ impl UdpSockets {
         match socket.receive(buffer) {
             Ok(received) => Some(ReceivedDatagram {
                 len: received.len,
-                from: Locator::udp_v4(received.from.ip().octets(), received.from.port()),
+                from: locator_of(received.from),
             }),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
             Err(_) => {
@@ -472,14 +555,27 @@ impl UdpSockets {
     }
 }
 
-fn address_of(locator: &Locator) -> io::Result<SocketAddrV4> {
-    let Some((ip, port)) = locator.to_udp_v4() else {
-        return Err(io::Error::new(
-            io::ErrorKind::AddrNotAvailable,
-            format!("{locator} is not a UDPv4 address"),
-        ));
+fn locator_of(address: SocketAddr) -> Locator {
+    let zone = match address {
+        SocketAddr::V4(_) => 0,
+        SocketAddr::V6(v6) => v6.scope_id(),
     };
-    Ok(SocketAddrV4::new(Ipv4Addr::from(ip), port))
+    Locator::udp(IpAddress::new(address.ip(), zone), address.port())
+}
+
+fn address_of(locator: &Locator) -> io::Result<SocketAddr> {
+    let (ip, port) = locator.to_udp().ok_or_else(|| not_sendable(locator))?;
+    Ok(match ip.ip() {
+        IpAddr::V4(v4) => SocketAddr::new(v4.into(), port),
+        IpAddr::V6(v6) => SocketAddrV6::new(v6, port, 0, ip.zone()).into(),
+    })
+}
+
+fn not_sendable(locator: &Locator) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::AddrNotAvailable,
+        format!("{locator} is not an address of a version of IP that is in use"),
+    )
 }
 
 impl DatagramSockets for UdpSockets {
@@ -492,23 +588,26 @@ impl DatagramSockets for UdpSockets {
         if to.is_multicast() {
             return self.send(parts, to);
         }
-        let address = address_of(to)?;
-        let sent = self.unicast.send_with_dscp(parts, address, code_point);
-        sent.map(drop)
+        self.send_by(to, |version, address| {
+            let sent = version.unicast.send_with_dscp(parts, address, code_point);
+            sent.map(drop)
+        })
     }
 
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
-        let address = address_of(to)?;
-        if !to.is_multicast() {
-            return self.unicast.send(parts, address).map(drop);
-        }
-        let mut outcome = Ok(());
-        self.interfaces.for_each_multicast(|interface| {
-            if let Err(e) = self.unicast.send_via(parts, address, interface) {
-                outcome = Err(e);
+        self.send_by(to, |version, address| {
+            if !to.is_multicast() {
+                return version.unicast.send(parts, address).map(drop);
             }
-        });
-        outcome
+            let mut outcome = Ok(());
+            self.interfaces
+                .for_each_multicast(version.is_v6, |interface| {
+                    if let Err(e) = version.unicast.send_via(parts, address, interface) {
+                        outcome = Err(e);
+                    }
+                });
+            outcome
+        })
     }
 
     fn send_segmented(
@@ -517,39 +616,38 @@ impl DatagramSockets for UdpSockets {
         segment_bytes: u16,
         to: &Locator,
     ) -> io::Result<()> {
-        if !self.segments {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
-        let sent = self
-            .unicast
-            .send_segmented(parts, segment_bytes, address_of(to)?);
-        sent.map(drop)
+        self.send_by(to, |version, address| {
+            if !version.segments {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            let sent = version
+                .unicast
+                .send_segmented(parts, segment_bytes, address);
+            sent.map(drop)
+        })
     }
 
     fn wait_writable(&self, span: Duration) -> bool {
-        self.unicast.wait_writable(span.to_std())
+        let full = self.versions.get(self.full.load(Ordering::Relaxed));
+        full.is_none_or(|version| version.unicast.wait_writable(span.to_std()))
     }
 
     fn bound_ports(&self, ports: RangeInclusive<u16>) -> Option<Vec<u16>> {
-        let own = self.unicast.local_port();
+        let own = self.versions.first()?.unicast.local_port();
         let bound = bound_udp_ports(own.min(*ports.start())..=own.max(*ports.end()));
         // A list without our own port is not trusted.
         bound.ok().filter(|bound| bound.contains(&own))
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
-        let from_group = |buffer: &mut [u8]| {
-            let group = self.interfaces.group()?;
-            Self::receive_from(group, &self.multicast_readable, buffer)
+        let first = match self.versions.len() {
+            1 => 0,
+            // Relaxed: only the thread that drives reads.
+            _ => self.read_first.fetch_xor(1, Ordering::Relaxed),
         };
-        if self.multicast_first.load(Ordering::Relaxed) {
-            self.multicast_first.store(false, Ordering::Relaxed);
-            if let Some(received) = from_group(buffer) {
-                return Some(received);
-            }
-        }
-        Self::receive_from(&self.unicast, &self.unicast_readable, buffer)
-            .or_else(|| from_group(buffer))
+        let (later, earlier) = self.versions.split_at(first.min(self.versions.len()));
+        let mut versions = earlier.iter().chain(later);
+        versions.find_map(|version| self.receive_version(version, buffer))
     }
 
     fn check_readable(&self) {

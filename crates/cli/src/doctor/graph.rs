@@ -92,10 +92,9 @@ fn check_receive_memory(used: &ReceiveMemoryUse, found: &mut Findings) {
         }
         return;
     };
-    let at = most.address.map_or_else(
-        || "this host".into(),
-        |ip| std::net::Ipv4Addr::from(ip).to_string(),
-    );
+    let at = most
+        .address
+        .map_or_else(|| "this host".into(), |ip| ip.to_string());
     found.warn(
         format!(
             "{text}; {} samples or records were refused, {} of them of participant {} at {at}",
@@ -115,8 +114,7 @@ fn check_rate_limits(counts: &CoreCounts, found: &mut Findings) {
     found.warn(
         format!(
             "{} discovery messages beyond the rate limit were dropped, {dropped} of them from {}",
-            counts.rate_limited,
-            std::net::Ipv4Addr::from(address)
+            counts.rate_limited, address
         ),
         "stop what floods the network with discovery messages",
     );
@@ -246,7 +244,7 @@ mod tests {
         used.refused = 9;
         used.most_refused = Some(MemoryHolder {
             prefix: Guid::UNKNOWN.prefix,
-            address: Some([10, 0, 0, 7]),
+            address: Some([10, 0, 0, 7].into()),
             reserved: 70,
             refused: 8,
         });
@@ -265,7 +263,7 @@ mod tests {
         let mut counts = CoreCounts::default();
         assert_eq!(rows(|found| check_rate_limits(&counts, found)).len(), 0);
         counts.rate_limited = 12;
-        counts.most_rate_limited = ([10, 0, 0, 9], 11);
+        counts.most_rate_limited = ([10, 0, 0, 9].into(), 11);
         assert_eq!(
             rows(|found| check_rate_limits(&counts, found)),
             [

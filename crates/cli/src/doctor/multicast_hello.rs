@@ -10,15 +10,20 @@ use pteros::NamedQosExt;
 use pteros::QosProfile;
 use pteros::config::{Config, DiscoveryRange};
 use pteros::interfaces::std_msgs::msg::String as Text;
-use pteros_net::{Interface, UdpSocket, interfaces};
+use pteros_net::{UdpSocket, interfaces};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// Multicast group and port of ros2multicast.
-const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(225, 0, 0, 1), 49_150);
+const GROUP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(225, 0, 0, 1)), 49_150);
+/// The same on a host whose RTPS uses IPv6 alone.
+const GROUP_V6: SocketAddr = SocketAddr::new(
+    IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xffff, 0xe100, 1)),
+    49_150,
+);
 /// Largest number of callers that are counted separately, per transport.
 const CALLERS_MAX: usize = 1_000;
 
@@ -76,19 +81,24 @@ impl Hello {
         let subscription = session
             .node
             .create_polled_subscription::<Text>(self.topic.as_str().qos(qos))?;
-        let range = Config::from_environment()?.discovery_range;
+        let config = Config::from_environment()?;
+        let range = config.discovery_range;
         let here_only = matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off);
-        let list: Vec<Interface> = interfaces()?
-            .into_iter()
-            .filter(|i| i.multicast && (i.loopback || !here_only))
-            .collect();
-        let receiver = UdpSocket::bind_multicast(*GROUP.ip(), GROUP.port())
+        let mut list = config.network.ip_versions.in_use(interfaces()?);
+        let is_v6 = list.iter().all(|i| i.address.is_ipv6());
+        list.retain(|i| i.address.is_ipv6() == is_v6);
+        list.retain(|i| i.multicast && (i.loopback || !here_only));
+        let (group, own): (_, IpAddr) = match is_v6 {
+            true => (GROUP_V6, Ipv6Addr::UNSPECIFIED.into()),
+            false => (GROUP, Ipv4Addr::UNSPECIFIED.into()),
+        };
+        let receiver = UdpSocket::bind_multicast(group.ip(), group.port())
             .context("receiving multicast greetings")?;
-        let sender = UdpSocket::bind_unicast(Ipv4Addr::UNSPECIFIED, 0)?;
+        let sender = UdpSocket::bind_unicast(own, 0)?;
         sender.set_multicast(self.ttl, true)?;
         let mut join_errors = Vec::new();
         for interface in &list {
-            if let Err(error) = receiver.join(*GROUP.ip(), interface) {
+            if let Err(error) = receiver.join(group.ip(), interface) {
                 join_errors.push(error.to_string());
             }
         }
@@ -115,7 +125,7 @@ impl Hello {
                         sent_on.push(interface.index);
                         // A send error shows as a missing greeting.
                         let parts = [IoSlice::new(greeting.as_bytes())];
-                        let _ = sender.send_via(&parts, GROUP, interface);
+                        let _ = sender.send_via(&parts, group, interface);
                     }
                 }
             }
@@ -142,7 +152,7 @@ impl Hello {
                     }))?
                 } else {
                     cli.console.text(&format!(
-                        "sent as {own_name}\n  received on {}:\n{}  received by multicast, {GROUP}:\n{}",
+                        "sent as {own_name}\n  received on {}:\n{}  received by multicast, {group}:\n{}",
                         self.topic,
                         topic.text(),
                         multicast.text()

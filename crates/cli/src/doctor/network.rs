@@ -7,11 +7,13 @@ use crate::session::Session;
 use pteros::config::Config;
 use pteros_net::{Interface, UdpSocket, interfaces};
 use std::io::{self, IoSlice};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// Multicast group of SPDP (RTPS 2.5 §9.6.1.4.1).
-const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+const GROUP: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 0, 1));
+/// The same with IPv6, of Cyclone DDS.
+const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xffff, 0xefff, 1));
 /// Largest transmission time within this host.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
@@ -20,7 +22,11 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 pub fn check(session: Option<&Session>) -> Vec<Finding> {
     let mut found = Findings::new("network");
     let has_rtps = !session.is_some_and(zenoh::is_alone);
-    match interfaces() {
+    let versions = Config::from_environment()
+        .unwrap_or_default()
+        .network
+        .ip_versions;
+    match interfaces().map(|list| versions.in_use(list)) {
         Ok(list) => {
             report_addresses(&list, &mut found);
             if has_rtps {
@@ -29,7 +35,7 @@ pub fn check(session: Option<&Session>) -> Vec<Finding> {
         }
         Err(error) => found.error(
             format!("the interfaces cannot be listed: {error}"),
-            "list them with: ip -4 address",
+            "list them with: ip address",
         ),
     }
     if !has_rtps {
@@ -88,24 +94,36 @@ fn report_addresses(list: &[Interface], found: &mut Findings) {
 /// Checks that a datagram to the multicast group is received on the same interface.
 /// The datagrams stay on this host (TTL 0).
 fn check_multicast(list: &[Interface], found: &mut Findings) {
-    let mut capable: Vec<&Interface> = list.iter().filter(|i| i.multicast).collect();
-    capable.dedup_by_key(|interface| interface.index);
-    if capable.is_empty() {
+    if !list.iter().any(|i| i.multicast) {
         return found.note_with(
             "no interface supports multicast: peers on other hosts are not discovered automatically",
             "name them in ROS_STATIC_PEERS; processes of this host are discovered without it",
         );
     }
-    let receiver = match UdpSocket::bind_multicast(GROUP, 0) {
+    for group in [GROUP, GROUP_V6] {
+        let of_version = list
+            .iter()
+            .filter(|i| i.address.is_ipv6() == group.is_ipv6());
+        let mut capable: Vec<&Interface> = of_version.filter(|i| i.multicast).collect();
+        capable.dedup_by_key(|interface| interface.index);
+        if !capable.is_empty() {
+            check_group(group, capable, found);
+        }
+    }
+}
+
+fn check_group(group: IpAddr, capable: Vec<&Interface>, found: &mut Findings) {
+    let receiver = match UdpSocket::bind_multicast(group, 0) {
         Ok(socket) => socket,
         Err(error) => return found.error(error.to_string(), advice_on_group_socket(&error)),
     };
-    let to = SocketAddrV4::new(GROUP, receiver.local_port());
+    let to = SocketAddr::new(group, receiver.local_port());
+    let with = if group.is_ipv6() { " with IPv6" } else { "" };
     let mut waiting: Vec<&Interface> = Vec::new();
     for interface in capable {
         let sent = receiver
-            .join(GROUP, interface)
-            .and_then(|()| UdpSocket::bind_unicast(interface.address, 0))
+            .join(group, interface)
+            .and_then(|()| UdpSocket::bind_unicast(own_address(interface), 0))
             .and_then(|socket| {
                 socket.set_multicast(0, true)?;
                 socket.send_via(&[IoSlice::new(b"pteros doctor")], to, interface)
@@ -113,9 +131,9 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
         match sent {
             Ok(_) => waiting.push(interface),
             Err(error) => found.warn(
-                format!("multicast on {}: {error}", interface.name),
+                format!("multicast on {}{with}: {error}", interface.name),
                 format!(
-                    "check route and firewall: ip route get {GROUP} oif {}",
+                    "check route and firewall: ip route get {group} oif {}",
                     interface.name
                 ),
             ),
@@ -129,10 +147,10 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
                 // The sender of each interface is bound to its address.
                 let is_it = match received.interface_index {
                     Some(index) => index == interface.index,
-                    None => *received.from.ip() == interface.address,
+                    None => received.from.ip() == interface.address,
                 };
                 if is_it {
-                    found.ok(format!("multicast on {} is received", interface.name));
+                    found.ok(format!("multicast on {}{with} is received", interface.name));
                 }
                 !is_it
             }),
@@ -141,9 +159,18 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
     }
     for interface in waiting {
         found.warn(
-            format!("multicast on {} is not received", interface.name),
+            format!("multicast on {}{with} is not received", interface.name),
             "allow it in the firewall: sudo ufw allow in proto udp to 224.0.0.0/4, and from 224.0.0.0/4; or name peers in ROS_STATIC_PEERS. Between hosts: pteros doctor hello",
         );
+    }
+}
+
+/// The address that a sender on an interface is bound to. The interface's own IPv6 address
+/// may be link-local, and is not needed: the kernel tells where a datagram arrived.
+fn own_address(interface: &Interface) -> IpAddr {
+    match interface.address {
+        IpAddr::V4(_) => interface.address,
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 

@@ -31,7 +31,7 @@ pub fn check(session: &Session, graph: &Graph, found: &mut Findings) {
 fn unused(
     nodes: &str,
     paths: &[PathInfo],
-    reported: &mut BTreeSet<std::net::Ipv4Addr>,
+    reported: &mut BTreeSet<pteros::network::IpAddress>,
 ) -> Vec<(String, bool)> {
     let Some(used) = paths.iter().find(|path| path.in_use) else {
         return Vec::new();

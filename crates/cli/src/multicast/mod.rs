@@ -8,7 +8,7 @@ use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use pteros_net::{Interface, interfaces};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 /// Verbs of `multicast`.
 #[derive(Debug, Subcommand)]
@@ -32,25 +32,25 @@ impl MulticastVerb {
 /// Group and port.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct GroupFlags {
-    /// Multicast group, 224.0.0.0 to 239.255.255.255
+    /// Multicast group, 224.0.0.0 to 239.255.255.255 or ff00::/8
     #[arg(long, value_name = "ADDRESS", default_value = "225.0.0.1", value_parser = group)]
-    group: Ipv4Addr,
+    group: IpAddr,
     /// UDP port
     #[arg(long, value_name = "PORT", default_value = "49150", value_parser = port)]
     port: u16,
 }
 
 impl GroupFlags {
-    fn address(self) -> SocketAddrV4 {
-        SocketAddrV4::new(self.group, self.port)
+    fn address(self) -> SocketAddr {
+        SocketAddr::new(self.group, self.port)
     }
 }
 
-fn group(text: &str) -> Result<Ipv4Addr, String> {
-    match text.parse::<Ipv4Addr>() {
+fn group(text: &str) -> Result<IpAddr, String> {
+    match text.parse::<IpAddr>() {
         Ok(address) if address.is_multicast() => Ok(address),
         _ => Err(format!(
-            "'{text}' is not an IPv4 multicast address, such as 225.0.0.1"
+            "'{text}' is not a multicast address, such as 225.0.0.1 or ff02::1:5"
         )),
     }
 }
@@ -62,11 +62,14 @@ fn port(text: &str) -> Result<u16, String> {
     }
 }
 
-/// The interfaces that carry multicast, each once; the loopback interface only if
-/// there is no other.
-fn multicast_interfaces() -> Result<Vec<Interface>> {
+/// The interfaces that carry multicast to a group, each once; the loopback interface only
+/// if there is no other.
+fn multicast_interfaces(group: IpAddr) -> Result<Vec<Interface>> {
     let mut all = interfaces().context("reading the network interfaces")?;
-    all.retain(|interface| interface.multicast || interface.loopback);
+    all.retain(|interface| {
+        interface.address.is_ipv6() == group.is_ipv6()
+            && (interface.multicast || interface.loopback)
+    });
     all.sort_by_key(|interface| interface.index);
     all.dedup_by_key(|interface| interface.index);
     if all.iter().any(|interface| !interface.loopback) {
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn groups_and_ports_are_checked() {
-        assert_eq!(group("225.0.0.1"), Ok(Ipv4Addr::new(225, 0, 0, 1)));
+        assert_eq!(group("225.0.0.1"), Ok([225, 0, 0, 1].into()));
         for text in ["10.0.0.1", "ff02::1", "localhost", ""] {
             assert!(group(text).unwrap_err().contains("225.0.0.1"), "{text}");
         }

@@ -29,11 +29,11 @@ impl Receive {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let signal = shutdown_signal()?;
         let at = self.group.address();
-        let socket = UdpSocket::bind_multicast(*at.ip(), at.port())?;
+        let socket = UdpSocket::bind_multicast(at.ip(), at.port())?;
         let mut join_errors = Vec::new();
-        let interfaces = multicast_interfaces()?;
+        let interfaces = multicast_interfaces(at.ip())?;
         for interface in &interfaces {
-            if let Err(error) = socket.join(*at.ip(), interface) {
+            if let Err(error) = socket.join(at.ip(), interface) {
                 join_errors.push(error.to_string());
             }
         }

@@ -7,7 +7,7 @@ use clap::Args;
 use pteros_net::UdpSocket;
 use serde_json::json;
 use std::io::IoSlice;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The payload of ros2multicast.
 const PAYLOAD: &[u8] = b"Hello World!";
@@ -29,10 +29,14 @@ impl Send {
             cli.console.line("Sending one UDP multicast datagram...")?;
         }
         let to = self.group.address();
-        let socket = UdpSocket::bind_unicast(Ipv4Addr::UNSPECIFIED, 0)?;
+        let own: IpAddr = match to.is_ipv6() {
+            true => Ipv6Addr::UNSPECIFIED.into(),
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        let socket = UdpSocket::bind_unicast(own, 0)?;
         socket.set_multicast(self.ttl, true)?;
         let (mut sent_on, mut errors) = (Vec::new(), Vec::new());
-        for interface in multicast_interfaces()? {
+        for interface in multicast_interfaces(to.ip())? {
             match socket.send_via(&[IoSlice::new(PAYLOAD)], to, &interface) {
                 Ok(_) => sent_on.push(interface.name),
                 Err(error) => errors.push(format!("{}: {error}", interface.name)),

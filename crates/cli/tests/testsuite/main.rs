@@ -15,6 +15,7 @@ mod forged_packets;
 mod graph;
 mod interface;
 mod interop;
+mod ipv6;
 mod lab;
 mod launch;
 mod launch_graph;

@@ -339,7 +339,17 @@ impl Lab {
     }
 
     pub fn attach(&self, host: &Namespace, name: char, network: u8, last: u8) {
-        let outside = self.cable(host, name, network, last);
+        let outside = self.cable(host, name, network);
+        host.ip(&format!(
+            "addr add 10.{network}.0.{last}/24 dev {name}{network}"
+        ));
+        self.switch
+            .ip(&format!("link set {outside} master br{network} up"));
+    }
+
+    /// Attaches a host without an IPv4 address. The kernel gives it a link-local one.
+    pub fn attach_v6(&self, host: &Namespace, name: char, network: u8) {
+        let outside = self.cable(host, name, network);
         self.switch
             .ip(&format!("link set {outside} master br{network} up"));
     }
@@ -353,7 +363,10 @@ impl Lab {
         network: u8,
         last: u8,
     ) -> Program {
-        let outside = self.cable(host, name, network, last);
+        let outside = self.cable(host, name, network);
+        host.ip(&format!(
+            "addr add 10.{network}.0.{last}/24 dev {name}{network}"
+        ));
         let (near, far) = (format!("n{name}{network}"), format!("f{name}{network}"));
         self.switch
             .ip(&format!("link add {near} type veth peer name {far}"));
@@ -369,13 +382,12 @@ impl Lab {
     }
 
     /// A cable to a host. Returns its end in the switch.
-    fn cable(&self, host: &Namespace, name: char, network: u8, last: u8) -> String {
+    fn cable(&self, host: &Namespace, name: char, network: u8) -> String {
         let (inside, outside) = (format!("{name}{network}"), format!("s{name}{network}"));
         let pid = host.id();
         self.switch.ip(&format!(
             "link add {outside} type veth peer name {inside} netns {pid}"
         ));
-        host.ip(&format!("addr add 10.{network}.0.{last}/24 dev {inside}"));
         host.ip(&format!("link set {inside} up"));
         outside
     }

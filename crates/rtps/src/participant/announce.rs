@@ -21,7 +21,7 @@ use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::{
     ParticipantProbe, ProbeSizes, SourceCheck, UnvalidatedParticipant, check_source, route,
 };
-use super::{LostReason, ParticipantEvent};
+use super::{LostReason, ParticipantEvent, zones};
 use crate::stats::Tally;
 
 /// Within this time the copies of an announcement come from all addresses of a host. The
@@ -54,7 +54,7 @@ impl RemoteParticipants {
             self.handle_dispose(local, from, source.prefix, data);
             return;
         }
-        let Ok(peer) = ParticipantData::parse_within(data.payload, &local.config.limits.data)
+        let Ok(mut peer) = ParticipantData::parse_within(data.payload, &local.config.limits.data)
         else {
             local.stats.malformed.tally();
             return;
@@ -63,6 +63,15 @@ impl RemoteParticipants {
             local.stats.impersonation.tally();
             return;
         }
+        let unvalidated = self.unvalidated.find(peer.prefix);
+        let known = self.peers.data(peer.prefix);
+        let known = unvalidated.map(|noted| &noted.data).or(known);
+        zones::add_to_participant(
+            &mut peer,
+            from,
+            known.map(|of| &**of),
+            &local.config.network,
+        );
         if !local.config.is_in_domain(&peer) {
             local.stats.other_domain.tally();
             return;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use crate::id::GuidPrefix;
-use crate::locator::{Locator, NetworkScope};
+use crate::locator::{Locator, NetworkScope, OwnAddress};
 use crate::stats::Tally;
 use crate::time::Duration;
 
@@ -192,16 +192,20 @@ impl ParticipantConfig {
     /// at the router (ROS 2's range SUBNET), so that no host outside can make this
     /// host answer.
     ///
-    /// An interface with a prefix of 31 or 32 bits is a tunnel or a cloud's network.
-    /// It does not say which addresses are beyond it, so nothing is judged then.
+    /// An interface whose network has one or two addresses is a tunnel or a cloud's.
+    /// It does not say which addresses are beyond it, so nothing is judged then. No router
+    /// forwards a link-local source.
     pub(super) fn is_off_link(&self, from: &Locator) -> bool {
         let network = &self.network;
-        let is_unclear = network.addresses.iter().any(|own| own.prefix_length > 30);
+        let is_of_kind = |own: &&OwnAddress| own.ip.is_v6() == (from.kind == Locator::KIND_UDP_V6);
+        let mut own = network.addresses.iter().filter(is_of_kind);
+        let is_unclear = own.any(OwnAddress::is_point_to_point);
         let is_named = |named: &Locator| named.address == from.address;
         !is_unclear
             && !network.addresses.is_empty()
-            && from.to_udp_v4().is_some()
+            && from.to_udp().is_some()
             && !from.is_loopback()
+            && !from.is_link_local_v6()
             && !network.is_on_link(from)
             && !network.is_on_down_link(from)
             && !self.announce_to.iter().any(is_named)

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::id::{Guid, GuidPrefix, VendorId};
-use crate::locator::{Locator, Route};
+use crate::locator::{IpAddress, Locator, Route};
 use crate::qos::{Liveliness, PolicyId};
 
 use super::path_evidence::PathReason;
@@ -49,8 +49,8 @@ pub enum Table {
 /// The source that holds most of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableHolder {
-    /// Its IPv4 address; `None` for this host, or if no address is known.
-    pub address: Option<[u8; 4]>,
+    /// Its address; `None` for this host, or if no address is known.
+    pub address: Option<IpAddress>,
     /// Whether it is this host, for which `address` is `None`.
     pub is_this_host: bool,
     /// The number of its entries.
@@ -93,8 +93,8 @@ pub enum ParticipantEvent {
     SourceRefused {
         /// The participant.
         prefix: GuidPrefix,
-        /// The IPv4 address.
-        from: [u8; 4],
+        /// The address.
+        from: IpAddress,
     },
     /// A participant has announced itself for 5 s, but answers nothing, so it is not
     /// discovered. Emitted once, and at most one of them in a minute.
@@ -201,10 +201,10 @@ pub enum ParticipantEvent {
     PathChanged {
         /// The participant.
         prefix: GuidPrefix,
-        /// The former address, IPv4.
-        from: [u8; 4],
-        /// The address in use from now on, IPv4.
-        to: [u8; 4],
+        /// The former address.
+        from: IpAddress,
+        /// The address in use from now on.
+        to: IpAddress,
         /// Whether the former address failed, or a preferred one works again.
         reason: PathReason,
     },

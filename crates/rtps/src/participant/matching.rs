@@ -15,7 +15,7 @@ use super::local_participant::LocalParticipant;
 use super::peer::Peer;
 use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::SourceCheck;
-use super::{LostReason, Participant, ParticipantEvent};
+use super::{LostReason, Participant, ParticipantEvent, zones};
 use crate::stats::Tally;
 
 impl Participant {
@@ -234,7 +234,7 @@ impl RemoteParticipants {
         prefix: GuidPrefix,
     ) {
         let from = from.filter(|_| !self.unvalidated_locators.is_empty());
-        let Some((from, (ip, _))) = from.and_then(|from| Some((from, from.to_udp_v4()?))) else {
+        let Some((from, (ip, _))) = from.and_then(|from| Some((from, from.to_udp()?))) else {
             return;
         };
         if self
@@ -257,6 +257,7 @@ impl RemoteParticipants {
         let Some(peer) = self.peers.find(guid.prefix) else {
             return false;
         };
+        zones::add_to_endpoint(&mut remote, &peer.data, &local.config.network);
         let route = peer.route_to(&remote, &local.config.network);
         let is_known = local.endpoints.remotes.find(guid).is_some();
         if !is_known && !self.has_endpoint_place(local, guid.prefix) {

@@ -54,6 +54,7 @@ mod table_quota;
 mod table_states;
 mod tombstone;
 mod unvalidated_participant;
+mod zones;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
 pub use endpoints::Endpoints;
@@ -74,7 +75,7 @@ use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::spdp;
 use crate::discovery::type_lookup::{RemoteType, TypeLookup};
 use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
-use crate::locator::{Locator, Route};
+use crate::locator::{IpAddress, Locator, Route};
 use crate::memory_budget::MemoryAccount;
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
@@ -217,7 +218,7 @@ impl Participant {
     }
 
     /// Whether a discovered participant has proven `address` (locator validation).
-    pub fn has_proven(&self, prefix: GuidPrefix, address: [u8; 4]) -> bool {
+    pub fn has_proven(&self, prefix: GuidPrefix, address: IpAddress) -> bool {
         let peer = self.remote.peers.find(prefix);
         peer.is_some_and(|peer| peer.has_proven(address, &self.local.config.network))
     }

@@ -55,8 +55,7 @@ pub(super) const QUESTION_BYTES: usize = 20 + 16 + 32;
 /// Addresses of one participant that are considered.
 pub(super) const CANDIDATES_MAX: usize = 8;
 
-/// An IPv4 address.
-pub(super) type Ip = [u8; 4];
+pub(super) use crate::locator::IpAddress as Ip;
 
 /// Our addresses and links as they are now, see
 /// [`Participant::set_local_links`](super::Participant::set_local_links).
@@ -361,8 +360,8 @@ impl Paths {
 mod tests {
     use super::*;
 
-    const HERE: Ip = [10, 0, 0, 1];
-    const THERE: Ip = [10, 0, 1, 1];
+    const HERE: Ip = Ip::v4([10, 0, 0, 1]);
+    const THERE: Ip = Ip::v4([10, 0, 1, 1]);
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos((10_000 + ms) * 1_000_000)

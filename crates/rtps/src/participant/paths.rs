@@ -157,7 +157,7 @@ impl Participant {
         let is_listed = |ip: Ip| all.iter().any(|c| c.ip == ip);
         let announced = peer.data.metatraffic_unicast.iter().copied();
         let down: Vec<Candidate> = announced
-            .filter_map(|locator| Some((locator, locator.to_udp_v4()?.0)))
+            .filter_map(|locator| Some((locator, locator.to_udp()?.0)))
             .filter(|(at, ip)| self.local.config.network.is_on_down_link(at) && !is_listed(*ip))
             .map(|(locator, ip)| Candidate {
                 locator,
@@ -207,7 +207,7 @@ impl RemoteParticipants {
     /// Notes any datagram of a known participant from an address. Cheap: call it for
     /// user traffic now and then, too.
     pub(super) fn note_heard(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
-        let Some((ip, _)) = from.to_udp_v4() else {
+        let Some((ip, _)) = from.to_udp() else {
             return;
         };
         let Some(address) = self.paths.addresses.get_mut(&ip) else {
@@ -247,7 +247,7 @@ impl RemoteParticipants {
         let Some(from) = from.filter(|_| self.peers.contains(source.prefix)) else {
             return;
         };
-        let Some((ip, _)) = from.to_udp_v4() else {
+        let Some((ip, _)) = from.to_udp() else {
             return;
         };
         let is_for_us = source.destination == local.config.prefix;
@@ -293,7 +293,7 @@ impl RemoteParticipants {
             return;
         };
         let at = peer.data.metatraffic_unicast.iter().copied();
-        let at = at.filter(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip));
+        let at = at.filter(|at| at.to_udp().is_some_and(|(named, _)| named == ip));
         if is_question {
             let answers = at.map(|at| (source.prefix, at)).take(1);
             let waiting = &mut self.paths.answers;
@@ -313,7 +313,7 @@ impl RemoteParticipants {
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) {
-        let Some((ip, _)) = from.and_then(|from| from.to_udp_v4()) else {
+        let Some((ip, _)) = from.and_then(|from| from.to_udp()) else {
             return;
         };
         let Some(peer) = self
@@ -612,7 +612,7 @@ fn candidates(config: &ParticipantConfig, prefix: GuidPrefix, peer: &Peer) -> Ve
     };
     let mut found: Vec<Candidate> = Vec::new();
     for (index, locator) in peer.data.metatraffic_unicast.iter().enumerate() {
-        let Some((ip, _)) = locator.to_udp_v4() else {
+        let Some((ip, _)) = locator.to_udp() else {
             continue;
         };
         let is_known = found.iter().any(|c| c.ip == ip);
@@ -647,7 +647,7 @@ fn is_on_network(peer: &Peer) -> bool {
 
 fn announces(data: &ParticipantData, ip: Ip) -> bool {
     let mut named = data.metatraffic_unicast.iter();
-    named.any(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip))
+    named.any(|at| at.to_udp().is_some_and(|(named, _)| named == ip))
 }
 
 /// The instant so long before `now`.

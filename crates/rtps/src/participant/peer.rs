@@ -9,7 +9,7 @@ use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::lease::Leases;
 use crate::discovery::spdp::PeerCounts;
 use crate::id::GuidPrefix;
-use crate::locator::{Locator, NetworkScope, Route};
+use crate::locator::{IpAddress, Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
 use super::event::ParticipantEvent;
@@ -33,14 +33,14 @@ pub(super) struct Peer {
     pub(super) data: Arc<ParticipantData>,
     source_check: SourceCheck,
     /// Addresses that answered a probe.
-    validated: Vec<[u8; 4]>,
+    validated: Vec<IpAddress>,
     /// The address in use.
     pub(super) path: PeerPath,
     /// An announcement that gives up locators in use, although they answer, and since
     /// when. It counts when it is repeated for a lease, with no other one in between.
     pub(super) contradicting: Option<(Arc<ParticipantData>, Instant)>,
     /// The last address whose refusal was reported, and when.
-    pub(super) refused_source: Option<([u8; 4], Instant)>,
+    pub(super) refused_source: Option<(IpAddress, Instant)>,
     /// The route to its built-in endpoints.
     pub(super) metatraffic: Route,
     /// The route to its user endpoints without own locators.
@@ -99,7 +99,7 @@ impl Peer {
     }
 
     /// Whether a message addressed to us has come from there.
-    pub(super) fn is_validated_ip(&self, ip: [u8; 4]) -> bool {
+    pub(super) fn is_validated_ip(&self, ip: IpAddress) -> bool {
         self.source_check == SourceCheck::Address(ip) || self.validated.contains(&ip)
     }
 
@@ -114,7 +114,7 @@ impl Peer {
     }
 
     fn is_validated(&self, locator: Locator, network: &NetworkScope) -> bool {
-        let Some((ip, _)) = locator.to_udp_v4() else {
+        let Some((ip, _)) = locator.to_udp() else {
             return false;
         };
         let shares_host = match self.source_check {
@@ -146,7 +146,7 @@ impl Peer {
 
     /// Whether this address may be its source: it announces the address, the address
     /// answered a probe, or both it and the address are of this host.
-    pub(super) fn has_proven(&self, ip: [u8; 4], network: &NetworkScope) -> bool {
+    pub(super) fn has_proven(&self, ip: IpAddress, network: &NetworkScope) -> bool {
         let shares_host = match self.source_check {
             // The announcements did not come by datagrams.
             _ if self.is_same_host_peer => true,
@@ -156,9 +156,9 @@ impl Peer {
             SourceCheck::Mismatch => false,
         };
         let (own, users) = (&self.data.metatraffic_unicast, &self.data.default_unicast);
-        let mut announced = own.iter().chain(users).filter_map(|l| l.to_udp_v4());
+        let mut announced = own.iter().chain(users).filter_map(|l| l.to_udp());
         (shares_host && is_of_this_host(ip, network))
-            || announced.any(|(of, _)| of == ip)
+            || announced.any(|(of, _)| of.may_be(ip))
             || self.validated.contains(&ip)
     }
 
@@ -179,7 +179,7 @@ impl Peer {
     }
 
     /// Notes an address that answered a probe.
-    pub(super) fn note_validated(&mut self, ip: [u8; 4]) {
+    pub(super) fn note_validated(&mut self, ip: IpAddress) {
         if self.validated.contains(&ip) {
             return;
         }
@@ -353,8 +353,8 @@ impl Peers {
         prefix: GuidPrefix,
         from: Option<Locator>,
         network: &NetworkScope,
-    ) -> Option<[u8; 4]> {
-        let (ip, _) = from.and_then(Locator::to_udp_v4)?;
+    ) -> Option<IpAddress> {
+        let (ip, _) = from.and_then(Locator::to_udp)?;
         let peer = self.find(prefix)?;
         (!peer.has_proven(ip, network)).then_some(ip)
     }
@@ -364,7 +364,7 @@ impl Peers {
         &mut self,
         now: Instant,
         prefix: GuidPrefix,
-        ip: [u8; 4],
+        ip: IpAddress,
         events: &mut VecDeque<ParticipantEvent>,
     ) {
         let Some(peer) = self.find_mut(prefix) else {
@@ -380,9 +380,9 @@ impl Peers {
     }
 
     /// The address of a participant, if it is reached by UDP.
-    pub(super) fn address_of(&self, prefix: GuidPrefix) -> Option<[u8; 4]> {
+    pub(super) fn address_of(&self, prefix: GuidPrefix) -> Option<IpAddress> {
         let at = self.find(prefix)?.metatraffic.locators.first()?;
-        at.to_udp_v4().map(|(ip, _)| ip)
+        at.to_udp().map(|(ip, _)| ip)
     }
 
     /// Whether a discovered peer uses a locator of this host. Others that share its

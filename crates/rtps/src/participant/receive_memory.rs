@@ -10,7 +10,7 @@ use core::mem::size_of;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::id::{Guid, GuidPrefix};
-use crate::locator::Locator;
+use crate::locator::{IpAddress, Locator};
 use crate::memory_budget::{MemoryAccount, MemoryBudget, RecordCharge};
 use crate::qos::EndpointQos;
 use crate::time::{Duration, Instant};
@@ -42,8 +42,8 @@ struct PeerMemory {
 pub struct MemoryHolder {
     /// The participant.
     pub prefix: GuidPrefix,
-    /// Its IPv4 address; `None` for this host, or if no address is known.
-    pub address: Option<[u8; 4]>,
+    /// Its address; `None` for this host, or if no address is known.
+    pub address: Option<IpAddress>,
     /// The bytes that it has reserved.
     pub reserved: usize,
     /// How often a sample or a record of it was refused.

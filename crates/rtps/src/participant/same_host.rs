@@ -24,7 +24,7 @@ use super::local_participant::LocalParticipant;
 use super::remote_participants::RemoteParticipants;
 use super::same_host_announcement::{Announcement, Announcements};
 use super::unvalidated_participant::SourceCheck;
-use super::{LostReason, Participant, ParticipantEvent};
+use super::{LostReason, Participant, ParticipantEvent, zones};
 
 impl Participant {
     /// Handles an announcement of the same-host peer `prefix`.
@@ -153,10 +153,11 @@ impl RemoteParticipants {
         prefix: GuidPrefix,
         payload: &[u8],
     ) -> bool {
-        let Ok(data) = ParticipantData::parse_within(payload, &local.config.limits.data) else {
+        let Ok(mut data) = ParticipantData::parse_within(payload, &local.config.limits.data) else {
             local.stats.malformed.tally();
             return false;
         };
+        zones::add_to_participant(&mut data, None, None, &local.config.network);
         if data.prefix != prefix {
             local.stats.impersonation.tally();
             return false;

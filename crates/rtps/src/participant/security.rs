@@ -31,7 +31,7 @@ use super::local_participant::LocalParticipant;
 use super::remote_participants::RemoteParticipants;
 use super::secure_discovery::{DISPOSE_BYTES, KEY_MESSAGES_MAX, SecureDiscovery};
 use super::unvalidated_participant::{SourceCheck, check_source, route};
-use super::{LostReason, Participant, ParticipantEvent};
+use super::{LostReason, Participant, ParticipantEvent, zones};
 use crate::stats::Tally;
 
 /// The smallest budget to begin a handshake with: the first message. For a
@@ -60,7 +60,7 @@ impl Participant {
         &mut self,
         now: Instant,
         prefix: GuidPrefix,
-        signed: Option<ParticipantData>,
+        mut signed: Option<ParticipantData>,
     ) -> Option<Arc<ParticipantData>> {
         let secured = self.local.builtin.secured.as_ref()?;
         let newcomer = secured.authenticating.get(prefix)?;
@@ -74,6 +74,9 @@ impl Participant {
         let secured = self.local.builtin.secured.as_mut()?;
         let authenticating_peer = secured.authenticating.remove(prefix)?;
         let network = &self.local.config.network;
+        if let Some(signed) = &mut signed {
+            zones::add_to_participant(signed, None, Some(&authenticating_peer.data), network);
+        }
         let reachable = |data: &ParticipantData| {
             let route = route(
                 network,
@@ -360,7 +363,7 @@ impl RemoteParticipants {
         payload: &[u8],
     ) {
         let limits: &DataLimits = &local.config.limits.data;
-        let Ok(data) = ParticipantData::parse_within(payload, limits) else {
+        let Ok(mut data) = ParticipantData::parse_within(payload, limits) else {
             local.stats.malformed.tally();
             return;
         };
@@ -371,6 +374,7 @@ impl RemoteParticipants {
         let Some(peer) = self.peers.find(from) else {
             return;
         };
+        zones::add_to_participant(&mut data, None, Some(&peer.data), &local.config.network);
         let is_changed = *peer.data != data;
         let source_check = peer.source_check();
         if is_changed {

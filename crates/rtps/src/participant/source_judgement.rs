@@ -230,10 +230,10 @@ impl RemoteParticipants {
 /// Whether an announcement names the source address of a datagram. A datagram without
 /// one comes from where the participant is.
 fn names_source(data: &ParticipantData, from: Option<Locator>) -> bool {
-    let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
+    let Some((ip, _)) = from.and_then(Locator::to_udp) else {
         return true;
     };
     let announced = data.metatraffic_unicast.iter().chain(&data.default_unicast);
-    let mut addresses = announced.filter_map(|at| at.to_udp_v4());
+    let mut addresses = announced.filter_map(|at| at.to_udp());
     addresses.any(|(named, _)| named == ip)
 }

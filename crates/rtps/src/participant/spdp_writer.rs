@@ -8,7 +8,7 @@ use crate::discovery::data::{ParticipantData, ProductVersion};
 use crate::discovery::question::Question;
 use crate::discovery::spdp::{self, AnnouncementScope, Announcer};
 use crate::id::{EntityId, GuidPrefix, ProtocolVersion, VendorId};
-use crate::locator::Locator;
+use crate::locator::{IpAddress, Locator};
 use crate::outbox::Outbox;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
@@ -144,9 +144,9 @@ impl SpdpWriter {
     }
 
     /// Whether announcements go to this address.
-    pub(super) fn is_static_peer(&self, ip: [u8; 4]) -> bool {
+    pub(super) fn is_static_peer(&self, ip: IpAddress) -> bool {
         let targets = self.announce_to.iter().filter(|at| at.is_unicast());
-        let mut ips = targets.filter_map(|at| at.to_udp_v4());
+        let mut ips = targets.filter_map(|at| at.to_udp());
         ips.any(|(target, _)| target == ip)
     }
 

@@ -14,6 +14,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::discovery::data::ParticipantData;
 use crate::id::GuidPrefix;
+use crate::locator::IpAddress;
 use crate::time::{Duration, Instant};
 
 use super::local_participant::LocalParticipant;
@@ -36,9 +37,9 @@ const PROBATION: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Origin {
     ThisHost,
-    /// Another host, by IPv4 address.
-    Address([u8; 4]),
-    /// No IPv4 address is known.
+    /// Another host, by address.
+    Address(IpAddress),
+    /// No address is known.
     Unknown,
 }
 
@@ -85,7 +86,7 @@ impl RemoteParticipants {
             SourceCheck::SameHost => return Origin::ThisHost,
             SourceCheck::Address(ip) => Some(ip),
             SourceCheck::Unknown | SourceCheck::Mismatch => announced
-                .filter_map(|at| at.to_udp_v4())
+                .filter_map(|at| at.to_udp())
                 .map(|(ip, _)| ip)
                 .next(),
         };

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use crate::discovery::data::ParticipantData;
 use crate::discovery::question::AskedEndpoints;
 use crate::id::GuidPrefix;
-use crate::locator::{Locator, NetworkScope, Route};
+use crate::locator::{IpAddress, Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
 use super::config::ParticipantLimits;
@@ -400,7 +400,7 @@ pub(super) fn probe_period(probes_sent: u32) -> Duration {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum SourceCheck {
     /// It came from this announced address.
-    Address([u8; 4]),
+    Address(IpAddress),
     /// It came from this host, and the announced addresses belong to this host.
     SameHost,
     /// The driver does not know the source, or trusts it, as with the
@@ -416,10 +416,10 @@ pub(super) fn check_source(
     announced: &[Locator],
     network: &NetworkScope,
 ) -> SourceCheck {
-    let Some((source, _)) = from.and_then(Locator::to_udp_v4) else {
+    let Some((source, _)) = from.and_then(Locator::to_udp) else {
         return SourceCheck::Unknown;
     };
-    let addresses = announced.iter().filter_map(|l| l.to_udp_v4());
+    let addresses = announced.iter().filter_map(|l| l.to_udp());
     if addresses.clone().any(|(ip, _)| ip == source) {
         return SourceCheck::Address(source);
     }
@@ -430,10 +430,9 @@ pub(super) fn check_source(
 }
 
 /// Whether an address is one of ours. A link without a carrier keeps its address, at
-/// which processes of this host still reach each other. Multicast on loopback may come
-/// from 0.0.0.0, which the kernel accepts from no network.
-pub(super) fn is_of_this_host(ip: [u8; 4], network: &NetworkScope) -> bool {
-    matches!(ip, [0 | 127, ..]) || network.has_address(ip)
+/// which processes of this host still reach each other.
+pub(super) fn is_of_this_host(ip: IpAddress, network: &NetworkScope) -> bool {
+    ip.is_of_any_host() || network.has_address(ip)
 }
 
 /// The route to a peer: the announced address that it sends from, else the best
@@ -448,7 +447,7 @@ pub(super) fn route(
         let last_announced: Vec<Locator> = announced
             .iter()
             .copied()
-            .filter(|l| l.to_udp_v4().is_some_and(|(ip, _)| ip == source))
+            .filter(|l| l.to_udp().is_some_and(|(ip, _)| ip == source))
             .collect();
         let route = network.choose_route(&last_announced);
         if !route.locators.is_empty() {
@@ -467,11 +466,11 @@ mod tests {
         NetworkScope {
             addresses: alloc::vec![
                 OwnAddress {
-                    ip: [10, 0, 0, 5],
+                    ip: [10, 0, 0, 5].into(),
                     prefix_length: 24
                 },
                 OwnAddress {
-                    ip: [172, 17, 0, 1],
+                    ip: [172, 17, 0, 1].into(),
                     prefix_length: 16
                 }
             ],
@@ -485,7 +484,7 @@ mod tests {
         let lan = Locator::udp_v4([10, 0, 0, 9], 7410);
         let from = Some(Locator::udp_v4([10, 0, 0, 9], 40_000));
         let source_check = check_source(from, &[bridge, lan], &network());
-        assert_eq!(source_check, SourceCheck::Address([10, 0, 0, 9]));
+        assert_eq!(source_check, SourceCheck::Address([10, 0, 0, 9].into()));
         let route = route(&network(), &[bridge, lan], source_check);
         assert_eq!(route, Route::by_socket(&[lan], false));
     }
@@ -525,12 +524,12 @@ mod tests {
         let mut network = network();
         let unplugged = network.addresses.remove(0);
         network.down.push(unplugged);
-        let here = Locator::udp_v4(unplugged.ip, 7410);
+        let here = Locator::udp(unplugged.ip, 7410);
         assert!(is_of_this_host(unplugged.ip, &network));
         let other = network.addresses[0].ip;
-        let from = Some(Locator::udp_v4(other, 40_000));
+        let from = Some(Locator::udp(other, 40_000));
         assert_eq!(check_source(from, &[here], &network), SourceCheck::SameHost);
-        assert!(!is_of_this_host([10, 0, 0, 9], &network));
+        assert!(!is_of_this_host([10, 0, 0, 9].into(), &network));
     }
 
     #[test]

@@ -149,7 +149,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads 24 bytes: kind, port and address (RTPS 2.5 §9.3.2.3).
+    /// Reads 24 bytes: kind, port and address (RTPS 2.5 §9.3.2.3). A sender knows no zone
+    /// of ours.
     pub fn locator(&mut self) -> Result<Locator, WireError> {
         let mut ahead = *self;
         let locator = Locator {
@@ -158,6 +159,6 @@ impl<'a> Cursor<'a> {
             address: ahead.array()?,
         };
         *self = ahead;
-        Ok(locator)
+        Ok(locator.in_zone(0))
     }
 }

@@ -300,7 +300,7 @@ fn sedp_from_another_address_changes_nothing() {
         .collect();
     let expected = ParticipantEvent::SourceRefused {
         prefix: prefix(0, 0),
-        from: [10, 0, 0, 66],
+        from: [10, 0, 0, 66].into(),
     };
     assert_eq!(told, [&expected], "told once");
 }

@@ -14,7 +14,7 @@ fn far() -> ParticipantConfig {
     let mut far = config(1, 0);
     let here = Locator::udp_v4(FAR, 7410);
     far.network.addresses = vec![OwnAddress {
-        ip: FAR,
+        ip: FAR.into(),
         prefix_length: 24,
     }];
     far.metatraffic_unicast = vec![here];

@@ -622,7 +622,7 @@ fn an_unknown_sender_can_neither_move_nor_dispose_a_participant() {
     assert_eq!(domain.nodes[0].machine.stats().impersonation, 2);
     let told = ParticipantEvent::SourceRefused {
         prefix: prefix(1, 0),
-        from: [10, 0, 0, 66],
+        from: [10, 0, 0, 66].into(),
     };
     assert_eq!(domain.nodes[0].events, [told]);
     // From its own address it counts.

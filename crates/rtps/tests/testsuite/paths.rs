@@ -5,10 +5,11 @@
 //! direction, or by a link that its host sees to be down.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
-use pteros_rtps::locator::{Locator, NetworkScope, OwnAddress};
+use pteros_rtps::locator::{IpAddress, Locator, NetworkScope, OwnAddress};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{
     LocalLinks, Participant, ParticipantConfig, ParticipantEvent, PathReason, PathState,
@@ -31,6 +32,17 @@ fn millis(count: i64) -> Duration {
 /// The address of a host in a network.
 fn ip(network: u8, host: usize) -> [u8; 4] {
     [10, network, 0, host as u8 + 1]
+}
+
+fn octets(ip: IpAddress) -> [u8; 4] {
+    match ip.ip() {
+        IpAddr::V4(v4) => v4.octets(),
+        IpAddr::V6(v6) => panic!("{v6}"),
+    }
+}
+
+fn at(locator: Locator) -> [u8; 4] {
+    octets(locator.to_udp().unwrap().0)
 }
 
 struct Host {
@@ -65,7 +77,7 @@ struct Internet {
 
 fn links(host: usize, up: &[u8], down: &[u8]) -> LocalLinks {
     let own = |network: &u8| OwnAddress {
-        ip: ip(*network, host),
+        ip: ip(*network, host).into(),
         prefix_length: 24,
     };
     let unicast = if up.is_empty() { down } else { up };
@@ -166,15 +178,15 @@ impl Internet {
             .paths_to(self.now, prefix(1 - host));
         let used: Vec<_> = paths.iter().filter(|path| path.in_use).collect();
         assert_eq!(used.len(), 1, "{paths:?}");
-        used[0].locator.to_udp_v4().unwrap().0
+        at(used[0].locator)
     }
 
     fn state(&self, host: usize, network: u8) -> PathState {
         let paths = self.hosts[host]
             .machine
             .paths_to(self.now, prefix(1 - host));
-        let at = |l: Locator| l.to_udp_v4().unwrap().0 == ip(network, 1 - host);
-        paths.iter().find(|path| at(path.locator)).unwrap().state
+        let is_it = |l: Locator| at(l) == ip(network, 1 - host);
+        paths.iter().find(|path| is_it(path.locator)).unwrap().state
     }
 
     fn set_links(&mut self, host: usize, up: &[u8], down: &[u8]) {
@@ -201,7 +213,7 @@ impl Internet {
         let host = &mut self.hosts[host];
         while let Some(event) = host.machine.poll_event() {
             if let ParticipantEvent::PathChanged { to, reason, .. } = event {
-                host.moves.push((to, reason));
+                host.moves.push((octets(to), reason));
             }
         }
     }
@@ -211,7 +223,7 @@ impl Internet {
             .links
             .addresses
             .iter()
-            .map(|a| a.ip)
+            .map(|a| octets(a.ip))
             .collect();
         if to == GROUP {
             for from in own {
@@ -221,7 +233,7 @@ impl Internet {
             }
             return;
         }
-        let to = to.to_udp_v4().unwrap().0;
+        let to = at(to);
         *self.sent_to.entry(to).or_default() += 1;
         // As the kernel does: from the address of the network, if attached.
         if let Some(from) = own.into_iter().find(|own| own[1] == to[1]) {
@@ -280,7 +292,7 @@ impl Internet {
     fn arrive(&mut self, flight: &Flight) {
         for host in 0..self.hosts.len() {
             let mut own = self.hosts[host].links.addresses.iter();
-            if !own.any(|own| own.ip == flight.to) {
+            if !own.any(|own| own.ip == flight.to.into()) {
                 continue;
             }
             let from = Some(Locator::udp_v4(flight.from, 7410));
@@ -745,7 +757,7 @@ fn a_foreign_source_is_refused_and_told_once_a_minute() {
         let mut told = Vec::new();
         while let Some(event) = machine.poll_event() {
             if let ParticipantEvent::SourceRefused { prefix, from } = event {
-                told.push((prefix, from));
+                told.push((prefix, octets(from)));
             }
         }
         assert!(told.is_empty() || told == [(prefix(1), from)], "{told:?}");

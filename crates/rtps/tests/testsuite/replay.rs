@@ -56,7 +56,7 @@ fn replay(scene: &RecordedGraph, local: Option<EndpointData>) -> ReplayResult {
     let mut config = ParticipantConfig::new(prefix(scene.us), scene.domain_id);
     config.network = NetworkScope {
         addresses: vec![OwnAddress {
-            ip: scene.our_ip,
+            ip: scene.our_ip.into(),
             prefix_length: 24,
         }],
         ..NetworkScope::default()

@@ -337,7 +337,7 @@ fn same_host_peers_are_informed_of_changed_locators_only() {
     let mut links = LocalLinks {
         addresses: config(0, 0).network.addresses,
         down: vec![OwnAddress {
-            ip: [10, 0, 9, 1],
+            ip: [10, 0, 9, 1].into(),
             prefix_length: 24,
         }],
         unicast: vec![address(0)],

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
-use pteros_rtps::locator::Locator;
+use pteros_rtps::locator::{IpAddress, Locator};
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::time::Instant;
@@ -117,7 +117,7 @@ impl ReceivePath {
                     return;
                 }
                 let is_first = !std::mem::replace(&mut has_discovery, true);
-                let address = received.from.to_udp_v4().map_or([0; 4], |(ip, _)| ip);
+                let address = received.from.to_udp().map(|(ip, _)| ip).unwrap_or_default();
                 if is_first && !rate_limiter.admits(now, address) {
                     self.note_rate_limited(now, address, rate_limiter);
                     break;
@@ -204,19 +204,12 @@ impl ReceivePath {
     fn note_rate_limited(
         &self,
         now: Instant,
-        address: [u8; 4],
+        address: IpAddress,
         rate_limiter: &mut DiscoveryRateLimiter,
     ) {
         self.counters.rate_limited.fetch_add(1, Ordering::Relaxed);
-        let (most, count) = rate_limiter.most_limited();
-        let address_bits = u32::from_be_bytes(most);
-        let received = &self.counters;
-        received
-            .most_limited_address
-            .store(address_bits, Ordering::Relaxed);
-        received.most_limited_count.store(count, Ordering::Relaxed);
+        *self.counters.most_limited.lock() = rate_limiter.most_limited();
         if rate_limiter.is_report_due(now) {
-            let address = std::net::Ipv4Addr::from(address);
             tracing::warn!(
                 "{address} sends more discovery messages than are handled; those beyond the \
                  limit are dropped, from other addresses too (told at most once a minute)"

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use pteros_rtps::id::GuidPrefix;
-use pteros_rtps::locator::Locator;
+use pteros_rtps::locator::{IpAddress, Locator};
 use pteros_rtps::participant::{PathInfo, PathReason};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -34,7 +34,13 @@ impl RtpsTransport {
 
 impl SocketReport {
     /// Logs that traffic to a host has moved, once for all its participants.
-    pub(crate) fn tell_move(&self, now: Instant, from: [u8; 4], to: [u8; 4], reason: PathReason) {
+    pub(crate) fn tell_move(
+        &self,
+        now: Instant,
+        from: IpAddress,
+        to: IpAddress,
+        reason: PathReason,
+    ) {
         let mut told = self.told_moves.lock();
         told.retain(|(.., at)| now.since(*at) < MOVE_REPEATED);
         if told.iter().any(|(f, t, _)| *f == from && *t == to) {
@@ -44,8 +50,6 @@ impl SocketReport {
             told.push((from, to, now));
         }
         drop(told);
-        let text = |ip: [u8; 4]| std::net::Ipv4Addr::from(ip);
-        let (from, to) = (text(from), text(to));
         match reason {
             PathReason::LinkDown => tracing::warn!(
                 "traffic to {from} goes to {to}, another address of the same participant: our link to {from} is down"

@@ -206,9 +206,8 @@ impl Discovery {
                 }
             }
             ParticipantEvent::SourceRefused { prefix, from } => {
-                let at = std::net::Ipv4Addr::from(from);
                 tracing::warn!(
-                    "datagrams in the name of participant {prefix} come from {at}, where it is \
+                    "datagrams in the name of participant {prefix} come from {from}, where it is \
                      not; they are dropped (counted, not logged again)"
                 );
             }

@@ -54,12 +54,13 @@ mod transport;
 mod type_objects;
 mod undecodable;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use pteros_rtps::id::{GuidPrefix, VendorId};
-use pteros_rtps::locator::{Locator, NetworkScope};
+use pteros_rtps::locator::{IpAddress, Locator, NetworkScope};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -78,8 +79,7 @@ use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::limits::Limits;
 use crate::lock::Mutex;
 use crate::platform::{
-    DISCOVERY_GROUP, DatagramSockets, OpenedSockets, Platform, SocketPlan, UndrivenContext,
-    multicast_port, unicast_port,
+    DatagramSockets, IpVersions, OpenedSockets, Platform, SocketPlan, UndrivenContext, unicast_port,
 };
 use crate::same_host::SameHostPeers;
 use crate::scheduler::Scheduler;
@@ -93,6 +93,7 @@ use crate::send::flow_controller::FlowController;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
 use crate::shm_transport::ShmTransport;
+use crate::static_peers::StaticPeer;
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::transport::rtps::RtpsTransport;
 use crate::transport::transports::{Transports, open_transports};
@@ -106,6 +107,11 @@ pub use crate::transport::transports::TRANSPORTS_MAX;
 /// processes find each other without multicast. Only bound ports are used. ROS 2's
 /// LOCALHOST range probes as many.
 pub(crate) const LOCAL_PEERS_MAX: u32 = 33;
+
+/// Largest fragment to other hosts: with all headers it fits into an Ethernet frame.
+const FRAGMENT_BYTES_NETWORK: u16 = 1_344;
+/// The same with IPv6, whose header is 20 bytes longer.
+const FRAGMENT_BYTES_NETWORK_V6: u16 = FRAGMENT_BYTES_NETWORK - 20;
 
 /// Participant indices that are probed on each static peer.
 const STATIC_PEER_INDICES: u32 = 10;
@@ -121,8 +127,10 @@ pub struct CoreOptions {
     pub rtps_reach: RtpsReach,
     /// Whether to use the SPDP multicast group.
     pub multicast: bool,
-    /// Addresses of peers that receive unicast announcements.
-    pub static_peers: Vec<std::net::Ipv4Addr>,
+    /// Peers that receive unicast announcements.
+    pub static_peers: Vec<StaticPeer>,
+    /// The versions of IP that RTPS uses.
+    pub ip_versions: IpVersions,
     /// Names of the only interfaces to use; empty means all.
     pub interfaces: Vec<String>,
     /// Requested send and receive buffers of the kernel in bytes: receive, then
@@ -166,11 +174,12 @@ impl Default for CoreOptions {
             rtps_reach: RtpsReach::Network,
             multicast: true,
             static_peers: Vec::new(),
+            ip_versions: IpVersions::Automatic,
             interfaces: Vec::new(),
             // Space for a 4 MiB sample in 64 KB datagrams on either side.
             buffer_bytes: (8 << 20, 208 << 10),
             fragment_bytes_same_host: 63_000,
-            fragment_bytes_network: 1_344,
+            fragment_bytes_network: FRAGMENT_BYTES_NETWORK,
             enclave: "/".into(),
             // The same as Fast DDS in ROS 2.
             lease: Duration::from_secs(20),
@@ -207,9 +216,9 @@ pub struct CoreCounts {
     pub returned_participants: u64,
     /// Datagrams with discovery data that the rate limiter dropped.
     pub rate_limited: u64,
-    /// The IPv4 address with most rate-limited datagrams, and their number; zeros without
+    /// The address with most rate-limited datagrams, and their number; `0.0.0.0` without
     /// any.
-    pub most_rate_limited: ([u8; 4], u64),
+    pub most_rate_limited: (IpAddress, u64),
 }
 
 /// See the module documentation.
@@ -229,7 +238,10 @@ impl Core {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open(platform: Arc<dyn Platform>, options: CoreOptions) -> Result<Arc<Self>, OpenError> {
+    pub fn open(
+        platform: Arc<dyn Platform>,
+        mut options: CoreOptions,
+    ) -> Result<Arc<Self>, OpenError> {
         let candidate = guid_prefix(platform.guid_seed());
         let credentials = options.security.as_ref().map(|security| {
             Credentials::load(
@@ -255,6 +267,10 @@ impl Core {
             opened = trace::with_tracing(opened, tracer);
         }
         report_sockets(&plan, &opened);
+        let is_default = options.fragment_bytes_network == FRAGMENT_BYTES_NETWORK;
+        if is_default && opened.own_addresses.iter().any(|own| own.ip.is_v6()) {
+            options.fragment_bytes_network = FRAGMENT_BYTES_NETWORK_V6;
+        }
         let config = participant_config(&options, prefix, credentials.as_ref(), &opened);
         let now = platform.now();
         let participant = Arc::new(Mutex::new(Participant::new(now, config)));
@@ -405,13 +421,7 @@ impl Core {
                 .saturating_add(discovery.foreign_sources),
             returned_participants: discovery.returned,
             rate_limited: received.rate_limited.load(Ordering::Relaxed),
-            most_rate_limited: (
-                received
-                    .most_limited_address
-                    .load(Ordering::Relaxed)
-                    .to_be_bytes(),
-                received.most_limited_count.load(Ordering::Relaxed),
-            ),
+            most_rate_limited: *received.most_limited.lock(),
         }
     }
 
@@ -531,8 +541,8 @@ fn participant_config(
         },
         metatraffic_unicast: opened.unicast.clone(),
         default_unicast: opened.unicast.clone(),
-        metatraffic_multicast: opened.multicast.into_iter().collect(),
-        announce_to: announcement_locators(options, opened.multicast),
+        metatraffic_multicast: opened.multicast.clone(),
+        announce_to: announcement_locators(options, opened),
         ignores_announcements: options.rtps_reach != RtpsReach::Network,
         user_data,
         entity_name: Some(options.enclave.clone()),
@@ -643,6 +653,12 @@ fn socket_plan(
             RtpsReach::Network | RtpsReach::Off => options.domain_id,
         },
         local_only: options.local_only || options.rtps_reach != RtpsReach::Network,
+        ip_versions: match options.ip_versions {
+            IpVersions::Automatic if options.static_peers.iter().any(StaticPeer::needs_v6) => {
+                IpVersions::Both
+            }
+            wanted => wanted,
+        },
         multicast: options.multicast && options.rtps_reach == RtpsReach::Network,
         interfaces: options.interfaces.clone(),
         buffer_bytes: options.buffer_bytes,
@@ -658,22 +674,38 @@ fn socket_plan(
     }
 }
 
-fn announcement_locators(options: &CoreOptions, group: Option<Locator>) -> Vec<Locator> {
+fn announcement_locators(options: &CoreOptions, opened: &OpenedSockets) -> Vec<Locator> {
     if options.rtps_reach != RtpsReach::Network {
         return Vec::new();
     }
     let domain = options.domain_id;
-    let local = (0..LOCAL_PEERS_MAX)
-        .map(|index| Locator::udp_v4([127, 0, 0, 1], unicast_port(domain, index)));
+    let has_version = |is_v6: bool| {
+        opened
+            .own_addresses
+            .iter()
+            .any(|own| own.ip.is_v6() == is_v6)
+    };
+    let here = match has_version(true) && !has_version(false) {
+        true => IpAddr::from(Ipv6Addr::LOCALHOST),
+        false => Ipv4Addr::LOCALHOST.into(),
+    };
+    let ports = |indices: u32| (0..indices).map(move |index| unicast_port(domain, index));
+    let local = ports(LOCAL_PEERS_MAX).map(|port| Locator::udp(here.into(), port));
     let named = options.static_peers.iter().flat_map(|peer| {
-        (0..STATIC_PEER_INDICES)
-            .map(move |index| Locator::udp_v4(peer.octets(), unicast_port(domain, index)))
+        let addresses = peer.addresses.iter().copied();
+        let addresses = addresses.filter(|at| has_version(at.is_v6()));
+        addresses.flat_map(move |at| {
+            let indices = if peer.port.is_none() {
+                STATIC_PEER_INDICES
+            } else {
+                0
+            };
+            let all = peer.port.into_iter().chain(ports(indices));
+            all.map(move |port| Locator::udp(at, port))
+        })
     });
-    debug_assert!(
-        group
-            .is_none_or(|g| g == Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(domain)))
-    );
-    group.into_iter().chain(local).chain(named).collect()
+    let groups = opened.multicast.iter().copied();
+    groups.chain(local).chain(named).collect()
 }
 
 #[cfg(test)]

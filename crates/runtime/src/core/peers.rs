@@ -2,12 +2,11 @@
 //! travel to each peer.
 
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
-use pteros_rtps::locator::Locator;
+use pteros_rtps::locator::{IpAddress, Locator};
 use pteros_rtps::time::Instant;
 
 use crate::core::discovery::Discovery;
@@ -32,17 +31,17 @@ pub struct SilentParticipant {
     /// DDS vendor in its announcements.
     pub vendor: VendorId,
     /// The first address that it announces.
-    pub address: Option<Ipv4Addr>,
+    pub address: Option<IpAddress>,
 }
 
 impl SilentParticipant {
     pub(crate) fn new(data: &ParticipantData) -> Self {
         let mut announced = data.metatraffic_unicast.iter();
-        let address = announced.find_map(|at| at.to_udp_v4());
+        let address = announced.find_map(|at| at.to_udp());
         Self {
             prefix: data.prefix,
             vendor: data.vendor,
-            address: address.map(|(ip, _)| Ipv4Addr::from(ip)),
+            address: address.map(|(ip, _)| ip),
         }
     }
 

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use pteros_rtps::locator::IpAddress;
 use pteros_rtps::time::{Duration, Instant};
 
 /// Datagrams per second, and in one burst, from an address with a discovered
@@ -61,11 +62,11 @@ struct SourceAddress {
 /// See the module documentation. Used by one thread at a time; allocates for a new
 /// address.
 pub(super) struct DiscoveryRateLimiter {
-    sources: BTreeMap<[u8; 4], SourceAddress>,
+    sources: BTreeMap<IpAddress, SourceAddress>,
     strangers: TokenBucket,
     reported_at: Option<Instant>,
     /// The address with most dropped datagrams, and their number.
-    most_limited: ([u8; 4], u64),
+    most_limited: (IpAddress, u64),
 }
 
 impl DiscoveryRateLimiter {
@@ -76,12 +77,12 @@ impl DiscoveryRateLimiter {
                 full_at: Instant::ZERO,
             },
             reported_at: None,
-            most_limited: ([0; 4], 0),
+            most_limited: (IpAddress::UNSPECIFIED, 0),
         }
     }
 
     /// Whether a datagram with discovery data from `address` is handled.
-    pub(super) fn admits(&mut self, now: Instant, address: [u8; 4]) -> bool {
+    pub(super) fn admits(&mut self, now: Instant, address: IpAddress) -> bool {
         if !self.sources.contains_key(&address) && !self.has_space(now) {
             return self.strangers.take(now, STRANGERS_RATE);
         }
@@ -109,7 +110,7 @@ impl DiscoveryRateLimiter {
     }
 
     /// The address with most dropped datagrams, and their number.
-    pub(super) fn most_limited(&self) -> ([u8; 4], u64) {
+    pub(super) fn most_limited(&self) -> (IpAddress, u64) {
         self.most_limited
     }
 
@@ -128,7 +129,7 @@ impl DiscoveryRateLimiter {
 
     /// Notes whether the last admitted datagram from `address` came from a discovered
     /// participant.
-    pub(super) fn note_source(&mut self, address: [u8; 4], has_peer: bool) {
+    pub(super) fn note_source(&mut self, address: IpAddress, has_peer: bool) {
         if let Some(source) = self.sources.get_mut(&address) {
             source.has_peer |= has_peer;
         }
@@ -170,7 +171,7 @@ mod tests {
         for index in 0..count {
             let now = at_millis(from) + Duration::from_nanos(index * 1_000_000_000 / rate);
             let address = addresses[usize::try_from(index).unwrap() % addresses.len()];
-            admitted += i64::from(limiter.admits(now, address));
+            admitted += i64::from(limiter.admits(now, address.into()));
         }
         admitted
     }
@@ -186,10 +187,10 @@ mod tests {
     #[test]
     fn the_address_with_most_dropped_datagrams_is_known() {
         let mut limiter = DiscoveryRateLimiter::new();
-        assert_eq!(limiter.most_limited(), ([0; 4], 0));
+        assert_eq!(limiter.most_limited(), (IpAddress::UNSPECIFIED, 0));
         admitted(&mut limiter, &[ROBOT, LAPTOP, LAPTOP], 3_000, 0, 1_000);
         let (address, dropped) = limiter.most_limited();
-        assert_eq!(address, LAPTOP);
+        assert_eq!(address, LAPTOP.into());
         assert!((900..=1_100).contains(&dropped), "{dropped}");
     }
 
@@ -200,15 +201,18 @@ mod tests {
         for second in 0..5 {
             let from = second * 1_000;
             admitted(&mut limiter, &attackers[..9], 90_000, from, 1_000);
-            assert!(limiter.admits(at_millis(from + 1_000), ROBOT), "{second}");
+            assert!(
+                limiter.admits(at_millis(from + 1_000), ROBOT.into()),
+                "{second}"
+            );
         }
     }
 
     #[test]
     fn forged_source_addresses_take_nothing_from_a_peer() {
         let mut limiter = DiscoveryRateLimiter::new();
-        assert!(limiter.admits(at_millis(0), ROBOT));
-        limiter.note_source(ROBOT, true);
+        assert!(limiter.admits(at_millis(0), ROBOT.into()));
+        limiter.note_source(ROBOT.into(), true);
         let mut forged = Vec::new();
         for high in 0..=255 {
             forged.extend((0..=19).map(|low| [172, 16, high, low]));
@@ -216,7 +220,7 @@ mod tests {
         let handled = admitted(&mut limiter, &forged, 100_000, 0, 2_000);
         assert!(handled <= 15_010, "{handled}");
         for _ in 0..2_000 {
-            assert!(limiter.admits(at_millis(2_000), ROBOT));
+            assert!(limiter.admits(at_millis(2_000), ROBOT.into()));
         }
         assert!(limiter.sources.len() <= SOURCES_MAX);
     }
@@ -224,8 +228,8 @@ mod tests {
     #[test]
     fn three_hundred_processes_of_a_host_may_start_at_once() {
         let mut limiter = DiscoveryRateLimiter::new();
-        limiter.admits(at_millis(0), ROBOT);
-        limiter.note_source(ROBOT, true);
+        limiter.admits(at_millis(0), ROBOT.into());
+        limiter.note_source(ROBOT.into(), true);
         // 60 datagrams each within two seconds.
         let handled = admitted(&mut limiter, &[ROBOT], 9_000, 1, 2_000);
         assert_eq!(handled, 18_000);

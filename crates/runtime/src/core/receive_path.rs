@@ -5,12 +5,14 @@
 //! never reads a socket.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::locator::IpAddress;
 
 use crate::core::discovery::Discovery;
 use crate::core::shared_parts::SharedParts;
+use crate::lock::{Mutex, rank};
 use crate::send::SendPath;
 
 /// Totals of received datagrams.
@@ -20,9 +22,8 @@ pub(crate) struct ReceiveCounters {
     pub(crate) malformed: AtomicU64,
     pub(crate) foreign_sources: AtomicU64,
     pub(crate) rate_limited: AtomicU64,
-    /// The address with most of them, as a number, and its count.
-    pub(crate) most_limited_address: AtomicU32,
-    pub(crate) most_limited_count: AtomicU64,
+    /// The address with most of them, and its count.
+    pub(crate) most_limited: Mutex<(IpAddress, u64), rank::MostLimited>,
 }
 
 /// See the module documentation. Thread-safe.

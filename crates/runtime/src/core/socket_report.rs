@@ -2,12 +2,13 @@
 
 use std::sync::atomic::AtomicU64;
 
+use pteros_rtps::locator::IpAddress;
 use pteros_rtps::time::Instant;
 
 use crate::lock::{Mutex, rank};
 
 /// Logged moves of traffic between two addresses, with their time.
-type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
+type ToldMoves = Vec<(IpAddress, IpAddress, Instant)>;
 
 /// See the module documentation.
 pub(crate) struct SocketReport {

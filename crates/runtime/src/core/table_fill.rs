@@ -46,7 +46,7 @@ impl RtpsTransport {
 /// The host with most entries of a table, as text.
 fn holder_name(holder: TableHolder) -> String {
     match holder.address {
-        Some([a, b, c, d]) => format!("{a}.{b}.{c}.{d}"),
+        Some(address) => address.to_string(),
         None if holder.is_this_host => "this host".into(),
         None => "an unknown address".into(),
     }
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_holder_of_a_table_is_named() {
         let mut holder = TableHolder {
-            address: Some([10, 0, 0, 7]),
+            address: Some([10, 0, 0, 7].into()),
             is_this_host: false,
             held: 3,
         };
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_full_table_is_told_with_who_fills_it_and_the_limit_to_raise() {
         let mut holder = TableHolder {
-            address: Some([10, 0, 0, 7]),
+            address: Some([10, 0, 0, 7].into()),
             is_this_host: false,
             held: 480,
         };

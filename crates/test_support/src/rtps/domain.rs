@@ -75,7 +75,7 @@ pub fn config(index: usize, generation: u8) -> ParticipantConfig {
     let mut config = ParticipantConfig::new(prefix(index, generation), 0);
     config.network = NetworkScope {
         addresses: vec![OwnAddress {
-            ip: [10, 0, 0, index as u8 + 1],
+            ip: [10, 0, 0, index as u8 + 1].into(),
             prefix_length: 24,
         }],
         ..NetworkScope::default()

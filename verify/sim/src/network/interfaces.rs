@@ -7,6 +7,7 @@
 //! does after a notice of the kernel (netlink).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::participant::LocalLinks;
@@ -166,7 +167,7 @@ impl Network {
         } else if to.is_loopback() {
             (own.address, Passage::From(LOOPBACK))
         } else {
-            let (ip, _) = to.to_udp_v4()?;
+            let ip = v4_of(to)?;
             let (host, passage) = self.topology.unicast(own.address[15], ip)?;
             (home(host), passage)
         };
@@ -204,7 +205,7 @@ impl Network {
     /// The process at an address now.
     pub(super) fn process_at(&self, from: &Locator) -> Option<usize> {
         let known = self.by_address.get(from).copied().or_else(|| {
-            let host = self.topology.host_at(from.to_udp_v4()?.0)?;
+            let host = self.topology.host_at(v4_of(from)?)?;
             let home = Locator::udp_v4([10, 0, 0, host], u16::try_from(from.port).ok()?);
             self.by_address.get(&home).copied()
         });
@@ -268,7 +269,7 @@ impl Network {
 /// the locators to announce.
 fn links_of(list: &[Interface], port: u32, group_port: u16, has_group: bool) -> LocalLinks {
     let own = |i: &Interface| OwnAddress {
-        ip: i.ip,
+        ip: i.ip.into(),
         prefix_length: PREFIX_LENGTH,
     };
     let running = |wanted: bool| list.iter().filter(move |i| i.has_carrier == wanted);
@@ -282,7 +283,7 @@ fn links_of(list: &[Interface], port: u32, group_port: u16, has_group: bool) -> 
         unicast.push(Locator::udp_v4(LOOPBACK, port));
     }
     let loopback = OwnAddress {
-        ip: LOOPBACK,
+        ip: LOOPBACK.into(),
         prefix_length: 8,
     };
     let group = Locator::udp_v4(DISCOVERY_GROUP.octets(), group_port);
@@ -291,6 +292,14 @@ fn links_of(list: &[Interface], port: u32, group_port: u16, has_group: bool) -> 
         down: running(false).map(own).collect(),
         unicast,
         multicast: has_group.then_some(group).into_iter().collect(),
+    }
+}
+
+/// The simulated networks have IPv4 alone.
+fn v4_of(locator: &Locator) -> Option<[u8; 4]> {
+    match locator.to_udp()?.0.ip() {
+        IpAddr::V4(v4) => Some(v4.octets()),
+        IpAddr::V6(_) => None,
     }
 }
 

@@ -117,13 +117,13 @@ impl Platform for SimEnv {
             own_addresses: match &links {
                 Some(links) => links.addresses.clone(),
                 None => vec![OwnAddress {
-                    ip,
+                    ip: ip.into(),
                     prefix_length: 24,
                 }],
             },
             multicast: match &links {
-                Some(links) => links.multicast.first().copied(),
-                None => plan.multicast.then_some(group),
+                Some(links) => links.multicast.clone(),
+                None => plan.multicast.then_some(group).into_iter().collect(),
             },
             advice: Vec::new(),
             shm: self.connections(plan, number),

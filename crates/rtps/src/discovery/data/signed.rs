@@ -64,6 +64,6 @@ fn big_endian(locator: &Locator) -> [u8; 24] {
     let (kind, port) = head.split_at_mut(4);
     kind.copy_from_slice(&locator.kind.to_be_bytes());
     port.copy_from_slice(&locator.port.to_be_bytes());
-    address.copy_from_slice(&locator.address);
+    address.copy_from_slice(&locator.wire_address());
     out
 }

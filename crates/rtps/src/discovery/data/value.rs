@@ -144,7 +144,7 @@ pub(super) fn write_locators(out: &mut Vec<u8>, id: u16, locators: &[Locator]) {
         let at = begin_parameter(out, id);
         out.extend_from_slice(&locator.kind.to_le_bytes());
         out.extend_from_slice(&locator.port.to_le_bytes());
-        out.extend_from_slice(&locator.address);
+        out.extend_from_slice(&locator.wire_address());
         end_parameter(out, at);
     }
 }

@@ -2,7 +2,7 @@
 //! filler keeps a share, and the owner is told who it is.
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
-use pteros_rtps::locator::Locator;
+use pteros_rtps::locator::{IpAddress, Locator};
 use pteros_rtps::participant::{ParticipantEvent, Table};
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::time::Duration;
@@ -69,7 +69,7 @@ fn knows(domain: &Domain, whom: GuidPrefix) -> bool {
     known.any(|peer| peer.prefix == whom)
 }
 
-fn full_events(domain: &Domain, of: Table) -> Vec<Option<[u8; 4]>> {
+fn full_events(domain: &Domain, of: Table) -> Vec<Option<IpAddress>> {
     let events = domain.nodes[0].events.iter();
     let full = events.filter_map(|event| match event {
         ParticipantEvent::TableFull { table, holder, .. } if *table == of => Some(holder.address),
@@ -185,7 +185,7 @@ fn endpoints_of_one_host_do_not_keep_those_of_others_out() {
     );
     assert_eq!(
         full_events(&domain, Table::Endpoints),
-        [Some([10, 0, 0, 100])]
+        [Some([10, 0, 0, 100].into())]
     );
     assert!(domain.nodes[0].machine.endpoints().remotes().count() <= 8_192);
 }

@@ -258,10 +258,10 @@ impl Platform for Place {
             sockets: Box::new(place()),
             unicast: vec![address(self.index)],
             own_addresses: vec![OwnAddress {
-                ip: [127, 0, 0, 1],
+                ip: [127, 0, 0, 1].into(),
                 prefix_length: 8,
             }],
-            multicast: None,
+            multicast: Vec::new(),
             advice: Vec::new(),
             shm,
         })

@@ -139,11 +139,11 @@ impl Platform for Place {
             unicast: vec![address(self.index)],
             own_addresses: (0..=10)
                 .map(|host| OwnAddress {
-                    ip: [127, 0, host, 1],
+                    ip: [127, 0, host, 1].into(),
                     prefix_length: 8,
                 })
                 .collect(),
-            multicast: None,
+            multicast: Vec::new(),
             advice: Vec::new(),
             shm: Err("none here".into()),
         })
