@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, SystemTime};
 
-use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
-use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
-};
+use pteros::action::GoalStatus;
+use pteros::interfaces::example_interfaces::action::{FibonacciGoal, FibonacciResult};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
@@ -26,7 +24,7 @@ use pteros_zenoh::bridge::{
     RuleOptions, Side,
 };
 
-use crate::harness::{Net, SOON, add_two_ints, next, text, until};
+use crate::harness::{FibonacciAction, Net, SOON, add_two_ints, next, text, until};
 use pteros_test_support::spin_thread::SpinThread;
 use zenoh::Wait as _;
 
@@ -414,50 +412,12 @@ fn a_service_that_both_sides_have_stays_at_its_side() {
 fn actions_work_both_ways() {
     let pair = Pair::plain();
     for (here, there) in pair.both_ways() {
-        let serving = here.create_node("serving").unwrap();
-        let asking = there.create_node("asking").unwrap();
-        let (send, goals) = mpsc::channel::<ServerGoalHandle<Fibonacci>>();
-        let options = ActionServerOptions::<Fibonacci>::new("fibonacci");
-        let server = serving
-            .create_action_server(options, move |goal| send.send(goal).unwrap())
-            .unwrap();
-        let client = asking
-            .create_action_client::<Fibonacci>("fibonacci")
-            .unwrap();
-        let _spun = [
-            SpinThread::of_node(&serving, server),
-            SpinThread::of_node(&asking, ()),
-        ];
-        assert!(client.wait_for_action_server(SOON));
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let sink = heard.clone();
-        let on_feedback = move |feedback: &FibonacciFeedback| {
-            sink.lock().unwrap().push(feedback.sequence.clone());
-        };
-        let order = FibonacciGoal { order: 3 };
-        let goal = client
-            .send_goal_with_feedback(order, on_feedback, SOON)
-            .unwrap();
-        let served = goals.recv_timeout(SOON).unwrap();
-        let sequence = vec![0, 1, 1];
-        until(there, || {
-            // The feedback topic may match after the goal was accepted.
-            served.publish_feedback(FibonacciFeedback {
-                sequence: sequence.clone(),
-            });
-            heard.lock().unwrap().first() == Some(&sequence)
-        });
-        let result = FibonacciResult {
-            sequence: sequence.clone(),
-        };
-        served.succeed(result.clone()).unwrap();
-        let outcome = goal.result(SOON).unwrap();
-        assert_eq!(outcome.status, GoalStatus::Succeeded);
-        assert_eq!(outcome.result, result);
-        until(there, || goal.status() == GoalStatus::Succeeded);
-        // A second one is cancelled.
-        let goal = client.send_goal(FibonacciGoal { order: 9 }, SOON).unwrap();
-        let served = goals.recv_timeout(SOON).unwrap();
+        let action = FibonacciAction::new(here, there);
+        action.expect_success(there);
+        // A second goal is cancelled.
+        let goal = action.client.send_goal(FibonacciGoal { order: 9 }, SOON);
+        let goal = goal.unwrap();
+        let served = action.goals.recv_timeout(SOON).unwrap();
         goal.cancel(SOON).unwrap();
         until(here, || served.is_canceling());
         served.canceled(FibonacciResult::default()).unwrap();
