@@ -286,6 +286,19 @@ mod running {
                 let text = format!("{}: {counts}", line_of(route));
                 self.show(&text, &value_of("counts", route))?;
             }
+            for ((side, participant), count) in &status.above_share {
+                let side_name = name_of(*side);
+                let text = format!(
+                    "not bridged: {count} publishers and services of participant {participant} of {side_name}, above its share"
+                );
+                let value = json!({
+                    "event": "above_share",
+                    "from": side.to_string(),
+                    "participant": participant.to_string(),
+                    "count": count,
+                });
+                self.show(&text, &value)?;
+            }
             Ok(())
         }
 

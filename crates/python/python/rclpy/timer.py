@@ -77,7 +77,7 @@ class Timer(NodeEntity):
     """A callback that an executor runs periodically."""
 
     # Where `src/spin.rs` finds the callback that it calls as `_executor_call` does.
-    _plain_callback = 'callback'
+    _plain_callback: Optional[str] = 'callback'
 
     def __init__(
         self, callback: Optional[Callable[[], Any]], callback_group: CallbackGroup,
@@ -101,6 +101,8 @@ class Timer(NodeEntity):
         self._executor_take: Any = self.__timer.take_due
         if callback is not None and _asks_for_info(callback):
             self._executor_take = self._take_info
+            # The native module calls plain callbacks without arguments.
+            self._plain_callback = None
         self.callback = callback
         self.callback_group = callback_group
         self._executor_event = False

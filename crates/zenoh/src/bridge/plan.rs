@@ -9,7 +9,13 @@
 //!
 //! Parallel bridges, which share both sides, see each other. Of those that could route an
 //! endpoint, the one with the smallest id does. The others stand by.
+//!
+//! A bridge is one participant on each side, and peers accept a limited number of endpoints
+//! of one participant. So all routes share [`ENDPOINTS_MAX`] by max-min fairness among the
+//! participants that they come from. A parallel bridge routes names of which this one routes
+//! nothing.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pteros_msg::hash::TypeHash;
@@ -20,6 +26,7 @@ use pteros_rtps::qos::{
     Durability, DurabilityService, EndpointQos, History, Liveliness, Ownership, Reliability, XCDR1,
     XCDR2,
 };
+use pteros_rtps::time::Duration;
 use pteros_runtime::names::{NameKind, validate_full};
 use pteros_runtime::user_data::user_data_value;
 
@@ -40,11 +47,12 @@ const QUEUE_DEPTH: u32 = 100;
 /// Depth of requests and replies.
 const SERVICE_DEPTH: u32 = 1_000;
 
-/// Routed publishers and services of one participant: half of all routes, so that others have
-/// space.
-pub const PEER_ROUTES_MAX: usize = 4_096;
-/// Listed refusals above that share, of publishers and of services.
-const SHARE_REFUSALS_MAX: usize = 16;
+/// Endpoints that a bridge makes on one side. With those of one reconciliation, whose
+/// predecessors a peer may still have, and the bridge's own there are fewer than the 1 024
+/// that a Pteros peer accepts of one participant.
+pub const ENDPOINTS_MAX: usize = 880;
+/// How long a bridge leaves an endpoint to a parallel bridge with a smaller id.
+const STANDBY_DELAY: Duration = Duration::from_millis(1_000);
 /// Largest type name, bytes.
 const TYPE_BYTES_MAX: usize = 255;
 
@@ -113,14 +121,44 @@ pub struct Plan {
     pub topics: BTreeMap<(Side, Guid), WantedTopic>,
     /// Services to serve on the other side.
     pub services: BTreeMap<ServiceKey, WantedService>,
-    /// Participants of their servers.
-    pub servers: BTreeMap<ServiceKey, BTreeSet<GuidPrefix>>,
+    /// All of them, those of participants with few endpoints first.
+    pub order: Vec<RouteKey>,
+    /// Participants above their share of [`ENDPOINTS_MAX`].
+    pub above_share: BTreeMap<(Side, GuidPrefix), AboveShare>,
     /// Allowed endpoints that cannot be routed.
     pub refused: BTreeSet<Refusal>,
     /// Parallel bridges: those on both sides beside this one.
     pub parallel: BTreeSet<BridgeId>,
     /// Some endpoint is routed after the standby delay of a parallel bridge.
     pub is_waiting: bool,
+}
+
+/// A planned topic or service.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RouteKey {
+    /// Key in [`Plan::topics`].
+    Topic((Side, Guid)),
+    /// Key in [`Plan::services`].
+    Service(ServiceKey),
+}
+
+impl RouteKey {
+    /// Endpoints that it takes on each side, at most.
+    pub fn endpoints(&self) -> usize {
+        match self {
+            Self::Topic(_) => 1,
+            Self::Service(_) => 2,
+        }
+    }
+}
+
+/// What is not routed of a participant above its share.
+#[derive(Clone, Debug)]
+pub struct AboveShare {
+    /// Number of its publishers and services.
+    pub count: usize,
+    /// One of them.
+    pub example: Refusal,
 }
 
 /// Finds the type hash that an endpoint does not announce, by the ROS name.
@@ -134,8 +172,8 @@ pub struct Planner<'p> {
     pub rules: &'p Rules,
     /// Finds hashes of types.
     pub find_hash: &'p FindHash,
-    /// Whether an endpoint has existed for the standby delay.
-    pub has_aged: &'p dyn Fn(Side, Guid) -> bool,
+    /// How long an endpoint has existed.
+    pub age: &'p dyn Fn(Side, Guid) -> Duration,
 }
 
 /// One side with an index of its names.
@@ -176,6 +214,7 @@ impl Planner<'_> {
             ..Plan::default()
         };
         let [rtps, zenoh] = [rtps, zenoh].map(Indexed::new);
+        let mut servers = Servers::new();
         for (side, here, there) in [(Side::Rtps, &rtps, &zenoh), (Side::Zenoh, &zenoh, &rtps)] {
             for seen in &here.view.endpoints {
                 if let Err(reason) = check_names(&seen.place) {
@@ -184,12 +223,17 @@ impl Planner<'_> {
                 }
                 match seen.place.role {
                     Role::Publisher => self.plan_topic(&mut plan, side, seen, there),
-                    Role::Server => self.plan_service(&mut plan, side, seen, here, there),
+                    Role::Server => {
+                        let key = self.plan_service(&mut plan, side, seen, here, there);
+                        if let Some(key) = key {
+                            servers.entry(key).or_default().push(seen.data.guid);
+                        }
+                    }
                     Role::Subscription | Role::Client | Role::Replies => {}
                 }
             }
         }
-        limit_shares(&mut plan);
+        self.share(&mut plan, &servers);
         plan
     }
 
@@ -245,13 +289,9 @@ impl Planner<'_> {
         seen: &SeenEndpoint,
         here: &Indexed<'_>,
         there: &Indexed<'_>,
-    ) {
-        let Some(names) = self.names(side, &seen.place.name) else {
-            return;
-        };
-        let Some((path, from)) = self.path(plan, side, seen, &names, there) else {
-            return;
-        };
+    ) -> Option<ServiceKey> {
+        let names = self.names(side, &seen.place.name)?;
+        let (path, from) = self.path(plan, side, seen, &names, there)?;
         let (role, type_name) = (Role::Server, &seen.place.type_name);
         // A request is sent to one server only. If the other side has a server of that
         // name, or a nearer bridge, that one serves it. So a bridge never serves a name
@@ -265,12 +305,9 @@ impl Planner<'_> {
         };
         let is_served = there.paths(role, &names.there, type_name).any(is_nearer);
         if is_served || self.leaves_time(plan, side, seen) {
-            return;
+            return None;
         }
-        let hash = match self.hash(plan, side, seen, &names) {
-            Ok(hash) => hash,
-            Err(()) => return,
-        };
+        let hash = self.hash(plan, side, seen, &names).ok()?;
         let key = ServiceKey {
             side,
             name: seen.place.name.clone(),
@@ -283,9 +320,8 @@ impl Planner<'_> {
             hash,
             path,
         };
-        let servers = plan.servers.entry(key.clone()).or_default();
-        servers.insert(seen.data.guid.prefix);
-        plan.services.entry(key).or_insert(wanted);
+        plan.services.entry(key.clone()).or_insert(wanted);
+        Some(key)
     }
 
     /// Names of an endpoint on both sides, if the rules allow it.
@@ -350,7 +386,7 @@ impl Planner<'_> {
     /// Whether a parallel bridge with a smaller id may still start to route it.
     fn leaves_time(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint) -> bool {
         let has_elder = plan.parallel.first().is_some_and(|first| *first < self.own);
-        let waits = has_elder && !(self.has_aged)(side, seen.data.guid);
+        let waits = has_elder && (self.age)(side, seen.data.guid) < STANDBY_DELAY;
         plan.is_waiting |= waits;
         waits
     }
@@ -377,6 +413,88 @@ impl Planner<'_> {
         }
         Ok(found)
     }
+
+    /// Orders the routes, and refuses those above the shares of their participants.
+    ///
+    /// Each route has the number of endpoints that its participant has with it, older ones
+    /// first. Routes with small numbers go first. So no participant takes an endpoint that
+    /// one with fewer needs, and the newest routes of those with the most are refused.
+    fn share(&self, plan: &mut Plan, servers: &Servers) {
+        let age = |side, origins: &[Guid]| origins.iter().map(|of| (self.age)(side, *of)).max();
+        let topics = plan.topics.keys().map(|(side, origin)| {
+            let origins = std::slice::from_ref(origin);
+            (age(*side, origins), RouteKey::Topic((*side, *origin)))
+        });
+        let services = servers
+            .iter()
+            .map(|(key, origins)| (age(key.side, origins), RouteKey::Service(key.clone())));
+        let mut routes: Vec<_> = topics.chain(services).collect();
+        routes.sort_unstable_by(|(age, key), (other_age, other)| {
+            (Reverse(age), key).cmp(&(Reverse(other_age), other))
+        });
+        let mut counts: BTreeMap<(Side, GuidPrefix), usize> = BTreeMap::new();
+        let mut number = |side, prefix, endpoints| {
+            let count = counts.entry((side, prefix)).or_default();
+            *count += endpoints;
+            (*count, (side, prefix))
+        };
+        let numbered = routes.into_iter().filter_map(|(_, key)| {
+            let endpoints = key.endpoints();
+            let number = match &key {
+                RouteKey::Topic((side, origin)) => Some(number(*side, origin.prefix, endpoints)),
+                // The lowest of its servers: nobody delays a service by serving it as well.
+                RouteKey::Service(service) => {
+                    let origins: BTreeSet<_> =
+                        servers.get(service)?.iter().map(|of| of.prefix).collect();
+                    let numbers = origins.into_iter();
+                    let numbers = numbers.map(|of| number(service.side, of, endpoints));
+                    numbers.min()
+                }
+            };
+            number.map(|number| (number, key))
+        });
+        let mut numbered: Vec<_> = numbered.collect();
+        numbered.sort_by_key(|((number, _), _)| *number);
+        let mut endpoints = 0;
+        for ((_, participant), key) in numbered {
+            endpoints += key.endpoints();
+            if endpoints <= ENDPOINTS_MAX {
+                plan.order.push(key);
+            } else if let Some(example) = plan.refuse_share(&key, participant.1) {
+                let above = plan.above_share.entry(participant);
+                let above = above.or_insert(AboveShare { count: 0, example });
+                above.count += 1;
+            }
+        }
+    }
+}
+
+/// Servers of each service.
+type Servers = BTreeMap<ServiceKey, Vec<Guid>>;
+
+impl Plan {
+    /// Removes a route above the share of its participant.
+    fn refuse_share(&mut self, key: &RouteKey, participant: GuidPrefix) -> Option<Refusal> {
+        let (side, name, type_name) = match key {
+            RouteKey::Topic(key) => {
+                let wanted = self.topics.remove(key)?;
+                (key.0, wanted.rtps_name, wanted.type_name)
+            }
+            RouteKey::Service(key) => {
+                let wanted = self.services.remove(key)?;
+                (key.side, wanted.rtps_name, key.type_name.clone())
+            }
+        };
+        let reason = format!(
+            "participant {participant} has more publishers and services than its share of the {ENDPOINTS_MAX} endpoints of a bridge; its newest are left out. Allow fewer of its names, or start another bridge for some of them"
+        );
+        Some(Refusal {
+            side,
+            name,
+            type_name,
+            reason,
+        })
+    }
 }
 
 struct Names {
@@ -397,68 +515,6 @@ fn check_names(place: &Place) -> Result<(), String> {
         return Err("its type name is not one of DDS or ROS 2".into());
     }
     Ok(())
-}
-
-/// Counts the routes of each participant.
-#[derive(Default)]
-pub struct Shares(BTreeMap<(Side, GuidPrefix), usize>);
-
-impl Shares {
-    /// The number of another publisher of a participant.
-    pub fn next(&mut self, side: Side, prefix: GuidPrefix) -> usize {
-        let count = self.0.entry((side, prefix)).or_default();
-        *count += 1;
-        *count
-    }
-
-    /// The number of another service: the lowest among the participants that serve it. So nobody
-    /// delays a service of others by serving it as well.
-    pub fn next_service(&mut self, plan: &Plan, key: &ServiceKey) -> usize {
-        let servers = plan.servers.get(key).into_iter().flatten();
-        let numbers = servers.map(|prefix| self.next(key.side, *prefix));
-        numbers.min().unwrap_or_default()
-    }
-}
-
-/// Refuses the publishers and services of a participant above [`PEER_ROUTES_MAX`].
-fn limit_shares(plan: &mut Plan) {
-    let mut shares = Shares::default();
-    // All of them are refused, only some are listed.
-    let over: Vec<_> = plan
-        .topics
-        .extract_if(.., |(side, guid), _| {
-            shares.next(*side, guid.prefix) > PEER_ROUTES_MAX
-        })
-        .collect();
-    let refused = over.into_iter().map(|((side, guid), wanted)| Refusal {
-        side,
-        name: wanted.rtps_name,
-        type_name: wanted.type_name,
-        reason: above_share(guid.prefix),
-    });
-    plan.refused.extend(refused.take(SHARE_REFUSALS_MAX));
-    let is_over = |key: &&ServiceKey| shares.next_service(plan, key) > PEER_ROUTES_MAX;
-    let over: Vec<ServiceKey> = plan.services.keys().filter(is_over).cloned().collect();
-    for (at, key) in over.into_iter().enumerate() {
-        let servers = plan.servers.remove(&key).unwrap_or_default();
-        let wanted = plan.services.remove(&key);
-        if at < SHARE_REFUSALS_MAX
-            && let (Some(wanted), Some(prefix)) = (wanted, servers.first())
-        {
-            plan.refused.insert(Refusal {
-                side: key.side,
-                name: wanted.rtps_name,
-                type_name: key.type_name,
-                reason: above_share(*prefix),
-            });
-        }
-    }
-}
-
-fn above_share(prefix: GuidPrefix) -> String {
-    format!(
-        "participant {prefix} has more than {PEER_ROUTES_MAX} publishers and services, the limit of one; allow fewer of its names"
-    )
 }
 
 fn refusal(side: Side, seen: &SeenEndpoint, names: &Names, reason: String) -> Refusal {

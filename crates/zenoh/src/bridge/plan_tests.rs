@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
+use pteros_rtps::participant::ParticipantLimits;
 
 use super::super::rules::RuleOptions;
 use super::*;
@@ -71,7 +72,7 @@ fn plan_of(own: BridgeId, options: &RuleOptions, rtps: &SideView, zenoh: &SideVi
         own,
         rules: &rules,
         find_hash: &|_| None,
-        has_aged: &|_, _| true,
+        age: &|_, _| STANDBY_DELAY,
     };
     planner.plan(rtps, zenoh)
 }
@@ -114,31 +115,104 @@ fn crowd(participant: u8, publishers: u16, servers: u16) -> Vec<SeenEndpoint> {
         GuidPrefix([participant; 12]).with(EntityId::new([kind, high, low], kind))
     };
     let publisher = |at| {
-        let names = topic_names("/many", TEXT);
+        let names = topic_names(&format!("/of_{participant}_t{at}"), TEXT);
         seen(guid(at, EntityId::KIND_WRITER_NO_KEY), names, &[])
     };
     let server = |at| {
-        let names = request_names(&format!("/many_{at}"), ADD);
+        let names = request_names(&format!("/of_{participant}_{at}"), ADD);
         seen(guid(at, EntityId::KIND_READER_NO_KEY), names, &[])
     };
     let servers = (0..servers).map(server);
     (0..publishers).map(publisher).chain(servers).collect()
 }
 
+/// Endpoints of a plan by the participant that they come from.
+fn endpoints_of(plan: &Plan, participant: u8) -> usize {
+    let is_of_it = |key: &&RouteKey| match key {
+        RouteKey::Topic((_, origin)) => origin.prefix == GuidPrefix([participant; 12]),
+        RouteKey::Service(key) => key.name.starts_with(&format!("/of_{participant}_")),
+    };
+    let keys = plan.order.iter().filter(is_of_it);
+    keys.map(RouteKey::endpoints).sum()
+}
+
 #[test]
-fn one_participant_takes_half_of_the_routes_at_most() {
-    for (publishers, servers) in [(8_300, 0), (0, 5_200), (3_000, 3_000)] {
-        let mut endpoints = crowd(9, publishers, servers);
-        endpoints.push(publisher(10, "/one", &[]));
-        endpoints.push(server(10, "/one", &[]));
-        let plan = plan(&view(Vec::new(), &[]), &view(endpoints, &[]));
-        let routes = plan.topics.len() + plan.services.len();
-        assert_eq!(routes, PEER_ROUTES_MAX + 2);
-        assert!(plan.topics.values().any(|wanted| wanted.name == "/one"));
-        assert!(plan.services.keys().any(|service| service.name == "/one"));
-        let reason = &plan.refused.first().unwrap().reason;
-        assert!(reason.contains("the limit of one"), "{reason}");
+fn no_participant_takes_the_endpoints_that_one_with_fewer_needs() {
+    // Publishers and servers of each participant, and endpoints of its routes.
+    let cases: [&[(u16, u16, usize)]; 7] = [
+        &[(2_100, 0, 875), (1, 2, 5)],
+        &[(0, 1_100, 862), (18, 0, 18)],
+        &[(901, 877, 866), (2, 1, 4), (0, 5, 10)],
+        // The bridge has room for all.
+        &[(300, 90, 480), (150, 125, 400)],
+        // Two with as many, and one that leaves its share to them.
+        &[(1_300, 0, 390), (777, 0, 390), (100, 0, 100)],
+        &[(441, 0, 440), (440, 0, 440)],
+        &[(0, 500, 440), (1_000, 0, 440)],
+    ];
+    for (case, side) in cases
+        .into_iter()
+        .flat_map(|of| Side::BOTH.map(|side| (of, side)))
+    {
+        let crowds = (1..).zip(case);
+        let endpoints =
+            crowds.flat_map(|(at, (publishers, servers, _))| crowd(at, *publishers, *servers));
+        let here = view(endpoints.collect(), &[]);
+        let plan = match side {
+            Side::Rtps => plan(&here, &view(Vec::new(), &[])),
+            Side::Zenoh => plan(&view(Vec::new(), &[]), &here),
+        };
+        assert_eq!(plan.order.len(), plan.topics.len() + plan.services.len());
+        for (at, (publishers, servers, routed)) in (1..).zip(case) {
+            assert_eq!(endpoints_of(&plan, at), *routed, "{at} of {case:?}");
+            let all = usize::from(*publishers) + 2 * usize::from(*servers);
+            let above = plan.above_share.get(&(side, GuidPrefix([at; 12])));
+            assert_eq!(above.is_some(), all > *routed, "{at} of {case:?}");
+            let Some(above) = above else { continue };
+            let reason = &above.example.reason;
+            let says = |words: &str| assert!(reason.contains(words), "{reason}");
+            says(&format!("participant {}", GuidPrefix([at; 12])));
+            says("880 endpoints");
+            says("another bridge");
+        }
+        let left_out = usize::from(
+            case.iter()
+                .map(|(of, servers, _)| of + servers)
+                .sum::<u16>(),
+        ) - plan.order.len();
+        let counted: usize = plan.above_share.values().map(|of| of.count).sum();
+        assert_eq!(counted, left_out);
     }
+}
+
+/// A participant that has been routed keeps its older routes when others come.
+#[test]
+fn the_newest_routes_of_the_greediest_participant_are_left_out() {
+    let rules = Rules::new(RuleOptions::default()).unwrap();
+    let number =
+        |guid: Guid| i64::from(u16::from_be_bytes([guid.entity.key[1], guid.entity.key[2]]));
+    // Endpoints with high numbers are older, and the modest participant is the newest.
+    let age = |_, guid: Guid| match guid.prefix {
+        GuidPrefix([1, ..]) => Duration::from_millis(10_000 + number(guid)),
+        _ => Duration::from_millis(10),
+    };
+    let planner = Planner {
+        own: OWN,
+        rules: &rules,
+        find_hash: &|_| None,
+        age: &age,
+    };
+    let mut endpoints = crowd(1, 1_000, 0);
+    endpoints.extend(crowd(2, 13, 3));
+    let plan = planner.plan(&view(Vec::new(), &[]), &view(endpoints, &[]));
+    assert_eq!(endpoints_of(&plan, 2), 19);
+    let left = plan
+        .topics
+        .keys()
+        .filter(|(_, origin)| origin.prefix == GuidPrefix([1; 12]));
+    let mut left: Vec<i64> = left.map(|(_, origin)| number(*origin)).collect();
+    left.sort_unstable();
+    assert_eq!(left, (1_000 - 861..1_000).collect::<Vec<_>>());
 }
 
 /// Regression: services began in the order of their names, so that the ones of a participant
@@ -150,12 +224,48 @@ fn a_service_begins_in_its_participants_turn_whoever_else_serves_it() {
     // The crowd serves it as well.
     endpoints.push(server(9, "/zone", &[]));
     let plan = plan(&view(Vec::new(), &[]), &view(endpoints, &[]));
-    let mut shares = Shares::default();
-    let services = plan.services.keys();
-    let numbers = services.map(|key| (shares.next_service(&plan, key), key.name.as_str()));
-    let numbers: BTreeMap<&str, usize> = numbers.map(|(number, name)| (name, number)).collect();
-    assert_eq!(numbers["/zone"], 1);
-    assert_eq!(numbers.values().max(), Some(&700));
+    let is_zone = |key: &RouteKey| matches!(key, RouteKey::Service(key) if key.name == "/zone");
+    assert!(plan.order.iter().position(is_zone).unwrap() < 2);
+    assert_eq!(plan.order.len(), ENDPOINTS_MAX / 2);
+}
+
+/// A Pteros peer accepts all endpoints of a bridge, also while some are replaced.
+#[test]
+fn a_peer_accepts_the_endpoints_of_a_bridge() {
+    let own = 16;
+    let all = ENDPOINTS_MAX + super::super::routes::BEGUN_PER_LOOK + own;
+    assert!(all <= ParticipantLimits::default().endpoints_per_participant);
+}
+
+/// The bridge with the larger id routes the names of which the first one routes nothing.
+#[test]
+fn a_parallel_bridge_routes_the_names_above_the_limit_of_the_first() {
+    let zenoh = view(crowd(9, 1_100, 40), &[1, OWN.0]);
+    let first = plan_of(
+        BridgeId(1),
+        &RuleOptions::default(),
+        &view(Vec::new(), &[1, OWN.0]),
+        &zenoh,
+    );
+    assert_eq!(first.above_share.len(), 1);
+    let announced = |key: &RouteKey| match key {
+        RouteKey::Topic(key) => {
+            let wanted = &first.topics[key];
+            let origin = Guid {
+                prefix: GuidPrefix([1; 12]),
+                ..key.1
+            };
+            seen(origin, topic_names(&wanted.name_there, TEXT), &[1])
+        }
+        RouteKey::Service(key) => server(1, &key.name, &[1]),
+    };
+    let rtps = view(first.order.iter().map(announced).collect(), &[1, OWN.0]);
+    let second = plan(&rtps, &zenoh);
+    assert!(second.above_share.is_empty());
+    let both = first.order.iter().chain(&second.order);
+    let both: BTreeSet<&RouteKey> = both.collect();
+    assert_eq!(both.len(), 1_100 + 40);
+    assert_eq!(first.order.len() + second.order.len(), both.len());
 }
 
 #[test]
@@ -248,7 +358,7 @@ fn a_parallel_bridge_with_a_smaller_id_is_given_time() {
         own,
         rules: &rules,
         find_hash: &|_| None,
-        has_aged: &|_, _| false,
+        age: &|_, _| Duration::ZERO,
     };
     let rtps = view(vec![publisher(1, "/a", &[]), server(1, "/b", &[])], &[1]);
     let zenoh = view(vec![], &[1]);

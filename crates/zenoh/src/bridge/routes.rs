@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use pteros_msg::message::ros_type_name;
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_runtime::error::EndpointError;
 
 use super::counters::{RouteCounters, RouteCounts};
 use super::network::{Changed, Network};
 use super::plan::{
-    FindHash, Plan, Planner, Refusal, ServiceKey, Shares, WantedService, WantedTopic,
+    FindHash, Plan, Planner, Refusal, RouteKey, ServiceKey, WantedService, WantedTopic,
 };
 use super::rules::Rules;
 use super::service_route::ServiceRoute;
@@ -20,19 +20,14 @@ use super::view::{Side, SideView};
 use crate::bridge_path::{BridgeId, BridgePath};
 use crate::key::Role;
 
-/// Publishers and services that a bridge routes. When full, further ones are refused with
-/// a report until others end.
-pub const ROUTES_MAX: usize = 8_192;
-/// Topics, and services, started per reconciliation. Each costs an endpoint on both
-/// sides.
-const BEGUN_PER_LOOK: usize = 128;
-/// Refusals that are reported. Later ones are not.
+/// Endpoints of each side that one reconciliation starts.
+pub const BEGUN_PER_LOOK: usize = 128;
+/// Refusals that are reported, and participants that are reported to be above their share.
+/// Later ones are not.
 const REFUSALS_MAX: usize = 1_024;
 /// Former bridges remembered per side. The endpoints of those forgotten may be routed
 /// back until their leases end.
 const BRIDGES_MAX: usize = 1_024;
-/// How long a bridge leaves an endpoint to a parallel bridge with a smaller id.
-const STANDBY_DELAY: Duration = Duration::from_millis(1_000);
 
 /// Report of a route: all endpoints of one name, type and direction.
 #[derive(Clone, PartialEq, Debug)]
@@ -97,6 +92,9 @@ pub struct BridgeStatus {
     pub routes: Vec<RouteReport>,
     /// Sum over all routes, also ended ones.
     pub total: RouteCounts,
+    /// Number of publishers and services that are not routed, of each participant above its
+    /// share.
+    pub above_share: BTreeMap<(Side, GuidPrefix), usize>,
 }
 
 /// Settings of a bridge, fixed at its start.
@@ -123,6 +121,9 @@ pub struct Routes {
     named: BTreeMap<RouteName, NamedRoute>,
     first_seen: HashMap<(Side, Guid), Instant>,
     refused: BTreeSet<Refusal>,
+    above_share: BTreeMap<(Side, GuidPrefix), usize>,
+    /// Participants that were reported to be above their share.
+    reported: BTreeSet<(Side, GuidPrefix)>,
     /// All bridges seen so far, per side.
     known: [BTreeSet<BridgeId>; 2],
     elder: Option<BridgeId>,
@@ -165,6 +166,8 @@ impl Routes {
             named: BTreeMap::new(),
             first_seen: HashMap::new(),
             refused: BTreeSet::new(),
+            above_share: BTreeMap::new(),
+            reported: BTreeSet::new(),
             known: Default::default(),
             elder: None,
             ended: RouteCounts::default(),
@@ -193,6 +196,7 @@ impl Routes {
         for refusal in &plan.refused {
             self.refuse(refusal.clone());
         }
+        self.note_above_share(&plan);
         self.end_routes(&plan);
         let are_left = self.begin_routes(&plan);
         let present = Side::BOTH.map(|side| publishers(&views[index(side)]));
@@ -206,15 +210,15 @@ impl Routes {
     }
 
     fn plan(&self, now: Instant, views: &[SideView; 2]) -> Plan {
-        let has_aged = |side, guid| {
+        let age = |side, guid| {
             let seen = self.first_seen.get(&(side, guid));
-            seen.is_some_and(|seen| now >= seen.after(STANDBY_DELAY))
+            seen.map_or(Duration::ZERO, |seen| now.since(*seen))
         };
         let planner = Planner {
             own: self.settings.own,
             rules: &self.settings.rules,
             find_hash: &*self.settings.find_hash,
-            has_aged: &has_aged,
+            age: &age,
         };
         let [rtps, zenoh] = views;
         planner.plan(rtps, zenoh)
@@ -246,12 +250,30 @@ impl Routes {
         if self.refused.len() >= REFUSALS_MAX || !self.refused.insert(refusal.clone()) {
             return;
         }
+        self.report_refusal(refusal);
+    }
+
+    fn report_refusal(&self, refusal: Refusal) {
         (self.settings.report)(&BridgeEvent::Refused {
             from: refusal.side,
             type_name: shown_type(&refusal.type_name),
             rtps_name: refusal.name,
             reason: refusal.reason,
         });
+    }
+
+    /// Reports each participant above its share once.
+    fn note_above_share(&mut self, plan: &Plan) {
+        let above = plan.above_share.iter();
+        self.above_share = above
+            .clone()
+            .map(|(of, above)| (*of, above.count))
+            .collect();
+        for (participant, above) in above {
+            if self.reported.len() < REFUSALS_MAX && self.reported.insert(*participant) {
+                self.report_refusal(above.example.clone());
+            }
+        }
     }
 
     /// Ends the routes that the plan lacks or has changed.
@@ -280,46 +302,51 @@ impl Routes {
         }
     }
 
-    /// Starts up to [`BEGUN_PER_LOOK`] new topics of the plan, and as many services.
-    /// Participants are served in turn, so that one with thousands of endpoints delays no
-    /// other. Returns whether some are left.
+    /// Starts new routes in the order of the plan, up to [`BEGUN_PER_LOOK`] endpoints.
+    /// Returns whether some are left.
     fn begin_routes(&mut self, plan: &Plan) -> bool {
-        let mut shares = Shares::default();
-        let keys = plan.topics.keys();
-        let new = keys.filter(|key| !self.topics.contains_key(key));
-        let new = new.map(|key| (shares.next(key.0, key.1.prefix), *key));
-        let mut new: Vec<(usize, (Side, Guid))> = new.collect();
-        new.sort_unstable();
-        let mut shares = Shares::default();
-        let services = plan.services.iter();
-        let services = services.filter(|(key, _)| !self.services.contains_key(key));
-        let services = services.map(|of| (shares.next_service(plan, of.0), of));
-        let mut services: Vec<_> = services.collect();
-        services.sort_by_key(|(number, _)| *number);
-        let are_left = new.len() > BEGUN_PER_LOOK || services.len() > BEGUN_PER_LOOK;
-        for (_, (side, origin)) in new.into_iter().take(BEGUN_PER_LOOK) {
-            if let Some(wanted) = plan.topics.get(&(side, origin)) {
-                let name = RouteName::of_topic(side, wanted);
-                let outcome = self.begin_topic(side, origin, wanted, &name);
-                self.note_begin(name, outcome);
+        let mut endpoints = 0;
+        for key in &plan.order {
+            let is_present = match key {
+                RouteKey::Topic(key) => self.topics.contains_key(key),
+                RouteKey::Service(key) => self.services.contains_key(key),
+            };
+            if is_present {
+                continue;
             }
-        }
-        for (_, (key, wanted)) in services.into_iter().take(BEGUN_PER_LOOK) {
-            let name = RouteName::of_service(key, wanted);
-            let outcome = self.begin_service(key, wanted, &name);
+            endpoints += key.endpoints();
+            if endpoints > BEGUN_PER_LOOK {
+                return true;
+            }
+            let (name, outcome) = match key {
+                RouteKey::Topic(key) => {
+                    let Some(wanted) = plan.topics.get(key) else {
+                        continue;
+                    };
+                    let name = RouteName::of_topic(key.0, wanted);
+                    let outcome = self.begin_topic(*key, wanted, &name);
+                    (name, outcome)
+                }
+                RouteKey::Service(key) => {
+                    let Some(wanted) = plan.services.get(key) else {
+                        continue;
+                    };
+                    let name = RouteName::of_service(key, wanted);
+                    let outcome = self.begin_service(key, wanted, &name);
+                    (name, outcome)
+                }
+            };
             self.note_begin(name, outcome);
         }
-        are_left
+        false
     }
 
     fn begin_topic(
         &mut self,
-        side: Side,
-        origin: Guid,
+        (side, origin): (Side, Guid),
         wanted: &WantedTopic,
         name: &RouteName,
     ) -> Result<(), String> {
-        self.check_room()?;
         let [here, there] = [side, side.other()].map(|side| self.network(side).clone());
         let counters = self.counters(name);
         let counterpart = Counterpart::new(&there, wanted, &counters, &self.changed);
@@ -344,7 +371,6 @@ impl Routes {
         wanted: &WantedService,
         name: &RouteName,
     ) -> Result<(), String> {
-        self.check_room()?;
         let [here, there] = [key.side, key.side.other()].map(|side| self.network(side).clone());
         let counters = self.counters(name);
         let route = ServiceRoute::new(
@@ -358,15 +384,6 @@ impl Routes {
         let route = route.map_err(|error| error.to_string())?;
         self.services.insert(key.clone(), (wanted.clone(), route));
         Ok(())
-    }
-
-    fn check_room(&self) -> Result<(), String> {
-        if self.topics.len() + self.services.len() < ROUTES_MAX {
-            return Ok(());
-        }
-        Err(format!(
-            "{ROUTES_MAX} publishers and services are routed, the limit; allow fewer names, or start a second bridge for some of them"
-        ))
     }
 
     /// Counters of a route, also before it starts.
@@ -457,6 +474,7 @@ impl Routes {
         let counts = routes.iter().map(|route| route.counts);
         BridgeStatus {
             total: counts.fold(self.ended, RouteCounts::plus),
+            above_share: self.above_share.clone(),
             routes,
         }
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
+use pteros::action::GoalStatus;
 use pteros::interfaces::example_interfaces::action::{
-    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
+    FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 use pteros::interfaces::std_msgs::msg::String as Text;
@@ -21,7 +21,7 @@ use zenoh::Wait as _;
 use zenoh::sample::{Locality, Sample as ZenohSample, SourceInfo};
 use zenoh::time::{NTP64, Timestamp};
 
-use crate::harness::{Net, SOON, add_two_ints, next, text, until};
+use crate::harness::{FibonacciAction, Net, SOON, add_two_ints, next, text, until};
 use pteros_test_support::spin_thread::SpinThread;
 
 const FORGED: &str = "forged";
@@ -400,21 +400,7 @@ fn requests_in_the_name_of_a_client_do_not_disturb_its_calls() {
 fn goals_succeed_beside_forged_feedback_status_and_replies() {
     let net = Net::new();
     let [here, there] = [net.open(), net.open()];
-    let serving = here.create_node("serving").unwrap();
-    let asking = there.create_node("asking").unwrap();
-    let (send, goals) = mpsc::channel::<ServerGoalHandle<Fibonacci>>();
-    let options = ActionServerOptions::<Fibonacci>::new("fibonacci");
-    let server = serving
-        .create_action_server(options, move |goal| send.send(goal).unwrap())
-        .unwrap();
-    let client = asking
-        .create_action_client::<Fibonacci>("fibonacci")
-        .unwrap();
-    let _spun = [
-        SpinThread::of_node(&serving, server),
-        SpinThread::of_node(&asking, ()),
-    ];
-    assert!(client.wait_for_action_server(SOON));
+    let action = FibonacciAction::new(&here, &there);
     let attacker = net.plain_session();
     let (send, heard) = mpsc::channel();
     let spy = attacker
@@ -441,9 +427,12 @@ fn goals_succeed_beside_forged_feedback_status_and_replies() {
         let on_feedback = move |feedback: &FibonacciFeedback| {
             sink.lock().unwrap().extend(feedback.sequence.first());
         };
-        let goal = client.send_goal_with_feedback(FibonacciGoal { order }, on_feedback, SOON);
+        let order_of = FibonacciGoal { order };
+        let goal = action
+            .client
+            .send_goal_with_feedback(order_of, on_feedback, SOON);
         let goal = goal.unwrap();
-        let served = goals.recv_timeout(SOON).unwrap();
+        let served = action.goals.recv_timeout(SOON).unwrap();
         let mut own = order * 1_000;
         let mut attack = || {
             for sample in heard.try_iter() {

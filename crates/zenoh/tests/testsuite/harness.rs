@@ -1,15 +1,21 @@
 //! A router and contexts that reach each other through it alone.
 
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use pteros::action::{ActionClient, ActionServerOptions, GoalStatus, ServerGoalHandle};
 use pteros::config::{DiscoveryRange, ZenohSettings};
+use pteros::interfaces::example_interfaces::action::{
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
+};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::service::Service;
+use pteros_test_support::spin_thread::SpinThread;
 use pteros_zenoh::Router;
 use zenoh::Wait as _;
 
@@ -139,6 +145,72 @@ pub fn add_two_ints(node: &Node, name: &str) -> Service<AddTwoInts> {
         sum: request.a + request.b,
     };
     node.create_service::<AddTwoInts>(name, add).unwrap()
+}
+
+/// An action `fibonacci` between two contexts. Its nodes spin, and the client has found the
+/// server.
+pub struct FibonacciAction {
+    pub client: ActionClient<Fibonacci>,
+    /// Goals that the server has accepted.
+    pub goals: mpsc::Receiver<ServerGoalHandle<Fibonacci>>,
+    _spun: [SpinThread; 2],
+}
+
+impl FibonacciAction {
+    /// Served in the first context and used from the second.
+    #[track_caller]
+    pub fn new(here: &Context, there: &Context) -> Self {
+        let serving = here.create_node("serving").unwrap();
+        let asking = there.create_node("asking").unwrap();
+        let (send, goals) = mpsc::channel();
+        let options = ActionServerOptions::<Fibonacci>::new("fibonacci");
+        let server = serving
+            .create_action_server(options, move |goal| send.send(goal).unwrap())
+            .unwrap();
+        let client = asking
+            .create_action_client::<Fibonacci>("fibonacci")
+            .unwrap();
+        let spun = [
+            SpinThread::of_node(&serving, server),
+            SpinThread::of_node(&asking, ()),
+        ];
+        assert!(client.wait_for_action_server(SOON));
+        Self {
+            client,
+            goals,
+            _spun: spun,
+        }
+    }
+
+    /// Sends a goal that has feedback, a result and a status in the client's context.
+    #[track_caller]
+    pub fn expect_success(&self, there: &Context) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let sink = heard.clone();
+        let on_feedback = move |feedback: &FibonacciFeedback| {
+            sink.lock().unwrap().push(feedback.sequence.clone());
+        };
+        let order = FibonacciGoal { order: 3 };
+        let goal = self
+            .client
+            .send_goal_with_feedback(order, on_feedback, SOON);
+        let goal = goal.unwrap();
+        let served = self.goals.recv_timeout(SOON).unwrap();
+        let sequence = vec![0, 1, 1];
+        until(there, || {
+            // The feedback topic may match after the goal was accepted.
+            served.publish_feedback(FibonacciFeedback {
+                sequence: sequence.clone(),
+            });
+            heard.lock().unwrap().first() == Some(&sequence)
+        });
+        let result = FibonacciResult { sequence };
+        served.succeed(result.clone()).unwrap();
+        let outcome = goal.result(SOON).unwrap();
+        assert_eq!(outcome.status, GoalStatus::Succeeded);
+        assert_eq!(outcome.result, result);
+        until(there, || goal.status() == GoalStatus::Succeeded);
+    }
 }
 
 /// A message.
