@@ -142,6 +142,7 @@ mod running {
                 deny: selections(self.deny),
                 rates: rates.collect(),
                 namespace: self.namespace.unwrap_or_default(),
+                ..RuleOptions::default()
             };
             let open = |wire, domain_id| {
                 let mut arguments = cli.arguments.clone();

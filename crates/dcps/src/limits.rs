@@ -33,7 +33,7 @@ pub struct Limits {
     /// one from the address with the most of them is dropped. Each is sent at most
     /// three times the bytes received from it, for five seconds.
     pub unverified_participants: usize,
-    /// Endpoints of one remote participant; 1 024. More are not matched.
+    /// Endpoints of one remote participant; 4 096. More are not matched.
     pub endpoints_per_participant: usize,
     /// Remote endpoints in all; 8 192. When full, a new one takes the place of one
     /// from the address with the most of them, or is not matched.
@@ -87,7 +87,7 @@ impl Default for Limits {
         Self {
             remote_participants: 512,
             unverified_participants: 64,
-            endpoints_per_participant: 1_024,
+            endpoints_per_participant: 4_096,
             endpoints: 8_192,
             name_bytes: 256,
             property_list_bytes: 4 << 10,

@@ -22,6 +22,9 @@ pub struct Peers {
     pub list: Vec<(&'static str, Result<PathBuf>)>,
 }
 
+/// The virtual environment of Kilted's rclpy, beside the folder of the programs.
+pub const VENV_KILTED: &str = "venv-rclpy-kilted";
+
 /// The tested PyPI release.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
 /// The same of Zenoh, with the hash that makes gids.
@@ -216,7 +219,7 @@ pub fn prepare() -> Result<Peers> {
             "rclpy-kilted",
             work.build_python(&PythonPeer {
                 name: "rclpy-kilted",
-                venv: "venv-rclpy-kilted",
+                venv: VENV_KILTED,
                 packages: &RCLPY_KILTED,
                 import: "import rclpy, test_msgs.msg",
                 script: None,

@@ -12,10 +12,13 @@ use nix::unistd::Pid;
 use crate::checkout::root;
 use crate::counts::Counts;
 use crate::test_programs::{TestGroup, cargo_program};
-use crate::{namespace, ros2};
+use crate::{namespace, peers, ros2};
 
 /// Environment variable with the folder of the peer programs.
 const PEERS_VARIABLE: &str = "PTEROS_PEERS";
+
+/// Environment variable with the Python environment that has rclpy of ROS 2 Kilted.
+const KILTED_VARIABLE: &str = "PTEROS_ROS2_KILTED";
 
 /// Environment variable of a build with the seeded bugs.
 const SEEDED_VARIABLE: &str = "PTEROS_TEST_SEEDED";
@@ -110,6 +113,9 @@ impl Tests<'_> {
         }
         if let Some(folder) = surroundings.peers {
             command.env(PEERS_VARIABLE, folder);
+            if std::env::var_os(KILTED_VARIABLE).is_none() {
+                command.env(KILTED_VARIABLE, folder.with_file_name(peers::VENV_KILTED));
+            }
         }
         if surroundings.seeded {
             command.env(SEEDED_VARIABLE, "1");

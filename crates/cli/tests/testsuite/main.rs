@@ -16,6 +16,8 @@ mod graph;
 mod interface;
 mod interop;
 mod ipv6;
+#[cfg(feature = "full")]
+mod kilted;
 mod lab;
 mod launch;
 mod launch_graph;

@@ -201,7 +201,7 @@ impl Builder {
         };
         let location = part.location_of(attribute);
         Err(LaunchFileError::at(
-            &location,
+            location,
             format!("{attribute}: {error}"),
         ))
     }

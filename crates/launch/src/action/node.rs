@@ -111,7 +111,7 @@ impl Builder {
             let found = crate::substitution::evaluate::find_program(&executable, path);
             return found.map(text_of).ok_or_else(|| {
                 LaunchFileError::at(
-                    &location,
+                    location,
                     format!("exec: there is no program {executable:?} on PATH; name its package: pkg=\"…\", or write its path"),
                 )
             });
@@ -129,7 +129,7 @@ impl Builder {
             .executable(&package, &executable);
         found
             .map(text_of)
-            .map_err(|message| LaunchFileError::at(&location, message))
+            .map_err(|message| LaunchFileError::at(location, message))
     }
 }
 

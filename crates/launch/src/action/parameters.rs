@@ -49,7 +49,7 @@ impl Builder {
             "set_parameters_from_file" => {
                 let path = PathBuf::from(self.attributes.required(element, "filename")?);
                 let location = element.location_of("filename");
-                check_file(&location, "filename", &path)?;
+                check_file(location, "filename", &path)?;
                 GlobalParameter::File(path)
             }
             _ => {

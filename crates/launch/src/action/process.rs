@@ -40,7 +40,7 @@ impl Builder {
         let location = element.location_of("cmd");
         let Some(program) = words.first().cloned() else {
             return Err(LaunchFileError::at(
-                &location,
+                location,
                 "cmd is empty; write a program and its arguments",
             ));
         };
@@ -59,7 +59,7 @@ impl Builder {
             };
             if find_program(&looked, path).is_none() {
                 return Err(LaunchFileError::at(
-                    &location,
+                    location,
                     format!(
                         "cmd: there is no program {program:?}, or it is not executable; PATH is {path}, and shell=\"true\" lets a shell find its own commands"
                     ),
@@ -163,7 +163,7 @@ impl Builder {
     ) -> Result<Vec<String>, LaunchFileError> {
         let location = element.location_of("launch-prefix");
         let wrong =
-            |message: String| LaunchFileError::at(&location, format!("launch-prefix: {message}"));
+            |message: String| LaunchFileError::at(location, format!("launch-prefix: {message}"));
         let own = self.attributes.text(element, "launch-prefix")?;
         let configurations = &self.attributes.scope.configurations;
         let Some(prefix) = own.as_ref().or(configurations.get("launch-prefix")) else {

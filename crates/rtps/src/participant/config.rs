@@ -130,7 +130,7 @@ impl Default for ParticipantLimits {
         Self {
             participants: 512,
             unvalidated_participants: 64,
-            endpoints_per_participant: 1024,
+            endpoints_per_participant: 4096,
             endpoints: 8192,
             amplification_factor: 3,
             unvalidated_age: Duration::from_secs(5),

@@ -11,9 +11,9 @@
 //! endpoint, the one with the smallest id does. The others stand by.
 //!
 //! A bridge is one participant on each side, and peers accept a limited number of endpoints
-//! of one participant. So all routes share [`ENDPOINTS_MAX`] by max-min fairness among the
-//! participants that they come from. A parallel bridge routes names of which this one routes
-//! nothing.
+//! of one participant. So all routes share a budget ([`Rules::endpoints_max`]) by max-min
+//! fairness among the participants that they come from. A parallel bridge routes names of
+//! which this one routes nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,10 +47,6 @@ const QUEUE_DEPTH: u32 = 100;
 /// Depth of requests and replies.
 const SERVICE_DEPTH: u32 = 1_000;
 
-/// Endpoints that a bridge makes on one side. With those of one reconciliation, whose
-/// predecessors a peer may still have, and the bridge's own there are fewer than the 1 024
-/// that a Pteros peer accepts of one participant.
-pub const ENDPOINTS_MAX: usize = 880;
 /// How long a bridge leaves an endpoint to a parallel bridge with a smaller id.
 const STANDBY_DELAY: Duration = Duration::from_millis(1_000);
 /// Largest type name, bytes.
@@ -123,7 +119,7 @@ pub struct Plan {
     pub services: BTreeMap<ServiceKey, WantedService>,
     /// All of them, those of participants with few endpoints first.
     pub order: Vec<RouteKey>,
-    /// Participants above their share of [`ENDPOINTS_MAX`].
+    /// Participants above their share of the endpoints of a bridge.
     pub above_share: BTreeMap<(Side, GuidPrefix), AboveShare>,
     /// Allowed endpoints that cannot be routed.
     pub refused: BTreeSet<Refusal>,
@@ -458,9 +454,11 @@ impl Planner<'_> {
         let mut endpoints = 0;
         for ((_, participant), key) in numbered {
             endpoints += key.endpoints();
-            if endpoints <= ENDPOINTS_MAX {
+            if endpoints <= self.rules.endpoints_max {
                 plan.order.push(key);
-            } else if let Some(example) = plan.refuse_share(&key, participant.1) {
+            } else if let Some(example) =
+                plan.refuse_share(self.rules.endpoints_max, &key, participant.1)
+            {
                 let above = plan.above_share.entry(participant);
                 let above = above.or_insert(AboveShare { count: 0, example });
                 above.count += 1;
@@ -474,7 +472,12 @@ type Servers = BTreeMap<ServiceKey, Vec<Guid>>;
 
 impl Plan {
     /// Removes a route above the share of its participant.
-    fn refuse_share(&mut self, key: &RouteKey, participant: GuidPrefix) -> Option<Refusal> {
+    fn refuse_share(
+        &mut self,
+        endpoints_max: usize,
+        key: &RouteKey,
+        participant: GuidPrefix,
+    ) -> Option<Refusal> {
         let (side, name, type_name) = match key {
             RouteKey::Topic(key) => {
                 let wanted = self.topics.remove(key)?;
@@ -486,7 +489,7 @@ impl Plan {
             }
         };
         let reason = format!(
-            "participant {participant} has more publishers and services than its share of the {ENDPOINTS_MAX} endpoints of a bridge; its newest are left out. Allow fewer of its names, or start another bridge for some of them"
+            "participant {participant} has more publishers and services than its share of the {endpoints_max} endpoints of a bridge; its newest are left out. Allow fewer of its names, or start another bridge for some of them"
         );
         Some(Refusal {
             side,

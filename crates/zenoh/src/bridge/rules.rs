@@ -50,6 +50,11 @@ pub enum RuleError {
 
 pteros_msg::debug_as_display!(RuleError);
 
+/// Endpoints that a bridge makes on one side, unless options say less. With those of one
+/// reconciliation, whose predecessors a peer may still have, and the bridge's own there are
+/// fewer than the 4 096 that a Pteros peer accepts of one participant.
+pub const ENDPOINTS_MAX: usize = 3_952;
+
 /// Input of the rules. The default routes everything under its own name.
 #[derive(Clone, Default)]
 pub struct RuleOptions {
@@ -63,6 +68,9 @@ pub struct RuleOptions {
     /// Prefix of every name on the Zenoh side, removed on the way back. Names of the
     /// Zenoh side outside it are not routed. Empty or `/`: no prefix.
     pub namespace: String,
+    /// Endpoints that the bridge makes on each side. `None`: as many as peers accept of one
+    /// participant.
+    pub endpoints_max: Option<usize>,
 }
 
 /// See the module documentation. Thread-safe.
@@ -72,6 +80,8 @@ pub struct Rules {
     rates: Vec<(NameSelection, f64)>,
     /// Empty, or with a leading and without a trailing slash.
     namespace: String,
+    /// See [`RuleOptions::endpoints_max`].
+    pub endpoints_max: usize,
     decisions: Mutex<HashMap<String, RuleDecision>>,
 }
 
@@ -95,6 +105,7 @@ impl Rules {
             deny,
             rates,
             namespace,
+            endpoints_max,
         } = options;
         let given = allow.len().max(deny.len()).max(rates.len());
         if given > SELECTIONS_MAX {
@@ -109,6 +120,7 @@ impl Rules {
             deny,
             rates,
             namespace: checked_namespace(namespace)?,
+            endpoints_max: endpoints_max.unwrap_or(ENDPOINTS_MAX),
             decisions: Mutex::default(),
         })
     }

@@ -630,7 +630,10 @@ fn a_ring_of_bridges_brings_nothing_back() {
 #[test]
 fn a_crowd_of_endpoints_neither_delays_nor_hides_routes_of_others() {
     const HASH: &str = "RIHS01_0000000000000000000000000000000000000000000000000000000000000007";
-    let pair = Pair::plain();
+    let pair = Pair::new(RuleOptions {
+        endpoints_max: Some(880),
+        ..RuleOptions::default()
+    });
     let crowd = pair.net.plain_session();
     let own = crowd.zid();
     let tokens: Vec<_> = (0..1_000)

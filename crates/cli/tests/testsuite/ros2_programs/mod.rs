@@ -14,15 +14,14 @@
 mod bags;
 mod graphs;
 mod humble;
-mod kilted;
 mod native;
-mod ros2;
+pub mod ros2;
 mod survival;
 mod verbs;
 
 use std::time::Duration;
 
-const PLUG_IN: &str = "rmw_pteros_cpp";
+pub const PLUG_IN: &str = "rmw_pteros_cpp";
 /// Middlewares of others, where they are installed.
 const OTHERS: [&str; 2] = ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"];
 /// How long a line of output may take. Python starts slowly on a busy machine.

@@ -2,11 +2,11 @@
 //!
 //! PTEROS_ROS2_KILTED names a virtual environment of Python with the packages
 //! `ros-kilted-rclpy`, `ros-kilted-rmw-fastrtps-cpp`, `ros-kilted-std-msgs` and
-//! `ros-kilted-test-msgs`. Their rcl is linked with Fast DDS, so the plug-in is loaded
-//! before it (LD_PRELOAD).
+//! `ros-kilted-test-msgs`; `cargo xtask test --all` makes one. Their rcl is linked with Fast
+//! DDS, so the plug-in is loaded before it (LD_PRELOAD).
 
-use super::PLUG_IN;
-use super::ros2::{Program, plug_in_folder};
+use crate::ros2_programs::PLUG_IN;
+use crate::ros2_programs::ros2::{Program, plug_in_folder};
 use crate::support::Domain;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,11 +20,14 @@ struct Kilted {
 
 impl Kilted {
     fn find() -> Option<Self> {
-        let prefix = std::env::var_os("PTEROS_ROS2_KILTED").filter(|value| !value.is_empty());
+        let prefix = std::env::var_os("PTEROS_ROS2_KILTED");
         let python = prefix.map(|prefix| Path::new(&prefix).join("bin/python"));
+        let python = python.filter(|python| python.exists());
         let plug_in = plug_in_folder("librmw_pteros_cpp_kilted.so");
         let Some((python, plug_in)) = python.zip(plug_in) else {
-            println!("skipped: PTEROS_ROS2_KILTED names no environment, or no plug-in is built");
+            println!(
+                "skipped: PTEROS_ROS2_KILTED names no environment with Python, or no plug-in is built"
+            );
             return None;
         };
         let plug_in = plug_in.join("librmw_pteros_cpp.so");
