@@ -66,7 +66,6 @@ const COMPUTING: &[(&str, &str)] = &[
     ("pteros-cli", "bag"),
     ("pteros-cli", "book"),
     ("pteros-launch", "pteros_launch"),
-    ("pteros-python", "launch"),
     ("pteros-python", "python"),
     ("pteros-zenoh", "forged"),
     ("xtask", "xtask"),
