@@ -539,3 +539,29 @@ impl InteropBuilder {
         Ok(program)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_peer_is_read_from_its_line() {
+        let why = Err(anyhow::anyhow!("gcc ended with 1:\nno disk"));
+        let said = missing(&line("x-peer", &why));
+        assert_eq!(said.as_deref(), Some("x-peer: gcc ended with 1: no disk"));
+        let built = line("x-peer", &Ok(PathBuf::from("bin/x-peer")));
+        assert_eq!(missing(&built), None);
+    }
+
+    #[test]
+    fn every_rust_peer_is_a_program_of_its_project_and_needs_its_feature() {
+        let manifest = root().join("verify/interop/rust/Cargo.toml");
+        let text = fs::read_to_string(manifest).unwrap();
+        for stack in RUST_STACKS {
+            let program = format!("name = {:?}\n", rust_peer(stack));
+            assert!(text.contains(&program), "{program}");
+            let feature = format!("required-features = [{stack:?}]");
+            assert!(text.contains(&feature), "{feature}");
+        }
+    }
+}

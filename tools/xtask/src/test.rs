@@ -181,7 +181,7 @@ pub struct Arguments {
     /// Without the other DDS stacks
     #[arg(long, requires = "all")]
     no_peers: bool,
-    /// Processes of tests at once, instead of one more than processors
+    /// Processes of tests at once, instead of two more than processors
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16))]
     lanes: Option<u8>,
 }
