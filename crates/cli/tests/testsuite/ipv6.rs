@@ -8,6 +8,7 @@ use crate::namespaces::{
 };
 use pteros_test_support::peer;
 use std::process::Command;
+use std::time::Instant;
 
 /// Two hosts on one network without IPv4. `None`, and a sentence, where the kernel has no
 /// IPv6.
@@ -20,14 +21,28 @@ fn two_hosts() -> Option<(Lab, [Namespace; 2])> {
     let hosts = [lab.host(), lab.host()];
     for (host, name) in hosts.iter().zip(['a', 'b']) {
         lab.attach_v6(host, name, 1);
+        wait_for_link_local(host, &format!("{name}1"));
     }
     Some((lab, hosts))
 }
 
+/// Waits until the kernel has found no duplicate of the link-local address.
+fn wait_for_link_local(host: &Namespace, device: &str) {
+    let end = Instant::now() + TIMEOUT;
+    loop {
+        let shown = output(host.command(&["ip", "-6", "addr", "show", "dev", device]));
+        if shown.contains("fe80::") && !shown.contains("tentative") {
+            return;
+        }
+        assert!(Instant::now() < end, "{shown}");
+    }
+}
+
 fn output(mut command: Command) -> String {
     let output = command.output().expect("start");
-    let [out, err] = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into());
-    [out, err].concat::<str>()
+    [output.stdout, output.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat()
 }
 
 /// The link-local address of a host on its first network.
@@ -145,6 +160,7 @@ fn a_host_with_ipv4_opens_no_ipv6_socket_unless_it_is_told_to() {
     here.ip("addr add 10.1.0.1/24 dev a1");
     let other = lab.host();
     lab.attach(&other, 'c', 1, 3);
+    wait_for_link_local(&other, "c1");
     let sockets = |host: &Namespace| {
         let list = output(host.command(&["cat", "/proc/net/udp6"]));
         list.lines().count() - 1

@@ -133,7 +133,7 @@ mod tests {
         prefix[..4].copy_from_slice(&name.to_le_bytes());
         table.insert(AuthenticatingParticipant {
             data: Arc::new(ParticipantData::new(GuidPrefix(prefix))),
-            source_check: SourceCheck::Address([10, 0, 0, host]),
+            source_check: SourceCheck::Address([10, 0, 0, host].into()),
             budget_bytes: (!proven).then_some(6_000),
         });
         assert!(table.table.len() <= CAPACITY);
