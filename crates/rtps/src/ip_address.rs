@@ -1,4 +1,5 @@
-//! IP addresses of hosts, as locators, routes and judgements of sources compare them.
+//! IP addresses of hosts, link-local ones with their zone, as locators, routes and judgements of
+//! sources compare them.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
