@@ -5,6 +5,11 @@
 //! `ros-kilted-test-msgs`; `cargo xtask test --all` makes one. Their rcl is linked with Fast
 //! DDS, so the plug-in is loaded before it (LD_PRELOAD).
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the environment names the installation"
+)]
+
 use crate::ros2_programs::PLUG_IN;
 use crate::ros2_programs::ros2::{Program, plug_in_folder};
 use crate::support::Domain;
