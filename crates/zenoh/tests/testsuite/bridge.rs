@@ -432,6 +432,7 @@ fn rules_choose_names_rename_them_and_limit_rates() {
         deny: vec![below("/camera/raw")],
         rates: vec![(below("/camera/slow"), 1.0)],
         namespace: "/robot1".into(),
+        ..RuleOptions::default()
     });
     let node = pair.robot.create_node("robot").unwrap();
     let cloud = pair.cloud.create_node("cloud").unwrap();
