@@ -26,7 +26,7 @@ use crate::sample::QueuedSample;
 
 /// Pending replies for clients whose reply reader is not discovered yet. When full, the
 /// oldest is dropped and counted. With KEEP_ALL, as many as its writer keeps are pending, as
-/// far as they fit in [`PENDING_BYTES_MAX`].
+/// far as they fit in 16 MiB.
 pub const PENDING_REPLIES_MAX: usize = 64;
 
 /// Memory of the pending replies of a server with KEEP_ALL, bytes.
