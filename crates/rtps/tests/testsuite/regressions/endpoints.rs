@@ -25,10 +25,10 @@ fn on_chatter(number: u32, kind: u8) -> Plist {
 #[test]
 fn thousands_of_endpoints_are_bounded() {
     let mut harness = DiscoveryHarness::new();
-    for number in 0..4_000 {
+    for number in 0..6_500 {
         harness.announce_as_impersonated(true, &on_chatter(number, WRITER).end());
     }
-    assert_eq!(harness.accepted_endpoints(), 1_024);
+    assert_eq!(harness.accepted_endpoints(), 4_096);
     assert!(harness.stats().endpoints_refused > 2_000);
     harness.memory_bytes_max = 32 << 20;
 }
