@@ -76,11 +76,7 @@ impl Writer {
                 .destinations
                 .get_mut(destination)
                 .is_some_and(|destination| {
-                    let state = &acknack.state;
-                    let requests = !state.is_empty();
-                    destination
-                        .round_trip
-                        .note_acknack(now, state.base().0, requests);
+                    destination.note_round_trip(now, &acknack.state, &mut reader.requests);
                     crossing = destination.round_trip.crossing_time(suppression);
                     destination
                         .heartbeat_schedule

@@ -27,6 +27,7 @@ use crate::interval::NumberRun;
 use crate::locator::Route;
 use crate::retransmission_window::RetransmissionWindow;
 use crate::time::Instant;
+use crate::wire::SequenceSet;
 
 /// Heartbeats without an answer, finally every 200 ms, until a reader that never
 /// answered is sent the true last number.
@@ -260,6 +261,20 @@ impl Destination {
     pub fn reset_heartbeat_backoff(&mut self, config: &HeartbeatConfig) {
         let has_acknowledged = self.unconfirmed == 0;
         self.heartbeat_schedule.reset(config, has_acknowledged);
+    }
+
+    /// Notes when an ACKNACK of one of its readers came.
+    pub fn note_round_trip(
+        &mut self,
+        now: Instant,
+        state: &SequenceSet,
+        requests: &mut RequestedChanges,
+    ) {
+        let base = state.base().0;
+        self.round_trip.note_acknack(now, base, !state.is_empty());
+        if let Some(at) = requests.take_history_sent(base) {
+            self.round_trip.note_at_most(now.since(at));
+        }
     }
 
     /// Notes that one of its readers acknowledged all below `base`, and `ahead` bytes

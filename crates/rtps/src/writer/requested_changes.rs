@@ -67,6 +67,8 @@ pub(super) struct RequestedChanges {
     pub recently_served: RecentlyServed,
     /// The highest number retransmitted whole. Up to there a request is a repeat.
     pub served_whole_through: SequenceNumber,
+    /// A change of the history, and when it was first sent.
+    history_sent: Option<(Instant, SequenceNumber)>,
     /// Fragments that each partial sample was proved to have.
     proved_fragments: Vec<ProvedFragments>,
 }
@@ -83,6 +85,7 @@ impl Default for RequestedChanges {
             last_retransmission: Instant::ZERO,
             recently_served: RecentlyServed::default(),
             served_whole_through: SequenceNumber::ZERO,
+            history_sent: None,
             proved_fragments: Vec::new(),
         }
     }
@@ -174,6 +177,20 @@ impl RequestedChanges {
         self.samples.remove(sequence);
         self.fragments.remove(sequence);
         self.round_served_below = sequence.next();
+    }
+
+    /// Notes that a change of its history was sent whole to this reader, for the first time.
+    pub fn note_history_sent(&mut self, now: Instant, sequence: SequenceNumber) {
+        self.history_sent.get_or_insert((now, sequence));
+    }
+
+    /// When such a change was sent that an ACKNACK with this base acknowledges. It took a
+    /// round trip at least.
+    pub fn take_history_sent(&mut self, base: i64) -> Option<Instant> {
+        let sent = self.history_sent;
+        let (at, _) = sent.filter(|(_, sequence)| sequence.0 < base)?;
+        self.history_sent = None;
+        Some(at)
     }
 
     /// Notes the fragments of a sample that a NACK_FRAG proves: all below its last one that

@@ -94,6 +94,9 @@ impl MatchedReaders {
                 return false;
             }
             if is_served {
+                if is_first && sequence.0 < reader.history_end {
+                    reader.requests.note_history_sent(now, sequence);
+                }
                 reader.requests.note_served(sequence);
             } else if burst.is_exhausted() {
                 return false;

@@ -353,6 +353,14 @@ impl AckRoundTrip {
         }
     }
 
+    /// Notes a time that no round trip exceeds now: from the first transmission of a late
+    /// joiner's history to its acknowledgement. A writer that publishes no more has no
+    /// other estimate than that of its last changes, which a network with faults may have
+    /// made long.
+    pub fn note_at_most(&mut self, took: Duration) {
+        self.estimate = self.estimate.min(took);
+    }
+
     /// The time within which a repeated request crossed its answer: three quarters
     /// of the round trip. `shortest` while the round trip is unknown.
     pub fn crossing_time(&self, shortest: Duration) -> Duration {
@@ -695,6 +703,15 @@ mod tests {
         trip.note_sent(at(500), 10);
         trip.note_acknack(at(504), 11, false);
         assert_eq!(trip.crossing_time(shortest), millis(3));
+        // A late joiner's history shows a shorter one, never a longer one.
+        let mut of_history = trip;
+        of_history.note_at_most(millis(8));
+        assert_eq!(of_history.crossing_time(shortest), millis(3));
+        of_history.note_at_most(millis(2));
+        assert_eq!(
+            of_history.crossing_time(shortest),
+            Duration::from_micros(1_500)
+        );
         // An acknowledgement after an outage (seed 652 of secured nodes).
         trip.note_sent(at(1_000), 11);
         trip.note_acknack(at(2_800), 12, false);

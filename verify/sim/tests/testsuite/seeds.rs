@@ -333,3 +333,11 @@ fn a_sample_replaced_before_it_was_sent_is_not_lost_9001000482() {
 fn a_server_that_keeps_all_answers_many_calls_of_an_outage_9101000048() {
     assert_sound(&Graphs, 9_101_000_048, &Options::default());
 }
+
+/// A writer knew its round trip from a network that had lost parts of all its samples.
+/// After that had healed, it took a late joiner's requests for ones that had crossed their
+/// answers, for 150 ms each time.
+#[test]
+fn a_late_joiner_shows_the_round_trip_of_a_healed_network_9401012866() {
+    assert_sound(&Graphs, 9_401_012_866, &Options::default());
+}

@@ -36,6 +36,25 @@ fn a_late_joiner_with_a_smaller_depth_gets_that_many() {
     }
 }
 
+/// The writer knew a round trip of 200 ms from its last changes, and took requests of a late
+/// joiner for ones that had crossed their answers.
+#[test]
+fn a_late_joiner_after_a_slow_network_does_not_wait_for_its_former_round_trip() {
+    let (mut pair, w, _) = joined(transient_local(20), transient_local(20));
+    pair.net.latency = Duration::from_millis(100);
+    for _ in 0..20 {
+        pair.write(w, &[7; 20_000]);
+        pair.run_ms(500);
+    }
+    pair.net.latency = Duration::from_micros(300);
+    let late = pair.reader(1, transient_local(20));
+    pair.net
+        .drop_next(15, |s| matches!(s, SubmessageSummary::Frag(10, _)));
+    pair.join(w, late);
+    pair.run_ms(30);
+    assert_eq!(pair.numbers(late), (1..=20).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_volatile_reader_of_a_transient_local_writer_gets_only_later_samples() {
     for vendor in [VendorId::PTEROS, VendorId::CYCLONE] {
