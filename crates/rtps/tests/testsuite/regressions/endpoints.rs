@@ -21,7 +21,7 @@ fn on_chatter(number: u32, kind: u8) -> Plist {
 }
 
 /// Endpoints by the thousand from one participant (the 45 GB of cyclonedds
-/// #2306, and Fast DDS #5900): 1024 per participant are kept.
+/// #2306, and Fast DDS #5900): 4 096 per participant are kept.
 #[test]
 fn thousands_of_endpoints_are_bounded() {
     let mut harness = DiscoveryHarness::new();
