@@ -88,7 +88,11 @@ mod tests {
     #[test]
     fn groups_and_ports_are_checked() {
         assert_eq!(group("225.0.0.1"), Ok([225, 0, 0, 1].into()));
-        for text in ["10.0.0.1", "ff02::1", "localhost", ""] {
+        assert_eq!(
+            group("ff02::1").map(|group| group.to_string()),
+            Ok("ff02::1".into())
+        );
+        for text in ["10.0.0.1", "fd00::1", "localhost", ""] {
             assert!(group(text).unwrap_err().contains("225.0.0.1"), "{text}");
         }
         assert_eq!(port("49150"), Ok(49_150));
