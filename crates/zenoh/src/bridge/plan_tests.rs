@@ -253,7 +253,7 @@ fn a_parallel_bridge_routes_the_names_above_the_limit_of_the_first() {
     let zenoh = view(crowd(9, 1_100, 40), &[1, OWN.0]);
     let first = plan_of(
         BridgeId(1),
-        &RuleOptions::default(),
+        &budgeted(),
         &view(Vec::new(), &[1, OWN.0]),
         &zenoh,
     );
