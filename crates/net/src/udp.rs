@@ -638,6 +638,7 @@ mod tests {
         assert_eq!(second.receive.got_bytes, first.receive.got_bytes);
         assert_eq!(second.advice(), None);
     }
+
     /// Two sockets on `::1`; `None` where the kernel has no IPv6.
     fn open_v6() -> Option<(UdpSocket, UdpSocket)> {
         let open = || UdpSocket::bind_unicast(Ipv6Addr::LOCALHOST, 0);

@@ -20,7 +20,7 @@ impl StaticPeer {
     /// resolver works.
     ///
     /// # Errors
-    /// What is wrong with it and the remedy, to follow its name.
+    /// A text for the end of a sentence that names the peer: the fault and the remedy.
     pub fn resolve(peer: &str) -> Result<Self, String> {
         let (host, port) = split_port(peer)?;
         let addresses = match address(host)? {

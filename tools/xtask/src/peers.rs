@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// What the task prints of a peer.
+/// The line that the task prints about a peer.
 fn line(name: &str, outcome: &Result<PathBuf>) -> String {
     match outcome {
         Ok(path) => format!("{name:14} {}", path.display()),

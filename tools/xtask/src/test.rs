@@ -583,7 +583,7 @@ fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
 }
 
 /// How much the build of the other stacks gives way to tests, which wait with deadlines.
-/// What is on simulated time gives way to both.
+/// Tests on simulated time give way to both.
 const PEERS_NICE: &str = "10";
 
 /// Installs and builds the other stacks. A missing one counts as a skip with its reason.

@@ -130,7 +130,7 @@ const LONGEST: &[(&str, &str)] = &[
 pub struct Job<'a> {
     /// The tests.
     pub tests: Tests<'a>,
-    /// What they find there.
+    /// The things that they find there.
     pub surroundings: Surroundings<'a>,
     /// Which of them.
     pub filter: Filter<'a>,

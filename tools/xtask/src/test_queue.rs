@@ -19,7 +19,7 @@ struct Queue<'a> {
     computing_max: usize,
 }
 
-/// What a lane does next.
+/// The next step of a lane.
 enum Next<'a> {
     Run(Job<'a>),
     /// There will be jobs when the other stacks are built.
@@ -63,7 +63,7 @@ impl<'a> Queue<'a> {
         self.add(jobs);
     }
 
-    /// What a lane does next. One lane prefers jobs on simulated time. One that computes
+    /// The next step of a lane. One lane prefers jobs on simulated time. One that computes
     /// comes behind all others while as many as may are running.
     fn next(&mut self, lane: usize) -> Next<'a> {
         let may_compute = self.computing < self.computing_max;

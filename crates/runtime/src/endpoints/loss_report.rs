@@ -47,8 +47,8 @@ impl LossReport {
     }
 }
 
-/// What one subscription did not get: samples lost, rejected and of another type. Any
-/// thread may update it.
+/// Samples that one subscription lost, rejected or could not decode. Any thread may update
+/// it.
 #[derive(Default)]
 pub(crate) struct ReceptionLosses {
     lost: AtomicU64,

@@ -148,7 +148,7 @@ impl RouteKey {
     }
 }
 
-/// What is not routed of a participant above its share.
+/// Endpoints of a participant above its share, which are not routed.
 #[derive(Clone, Debug)]
 pub struct AboveShare {
     /// Number of its publishers and services.

@@ -271,7 +271,7 @@ fn a_reader_that_lacks_the_first_sample_is_stalled_whatever_it_has_of_later_ones
     assert_eq!(stalls(&pair, w), [told]);
 }
 
-/// What arrives of the first sample that the reader lacks is progress.
+/// Fragments of the first sample that the reader lacks count as progress.
 #[test]
 fn a_late_joiner_on_a_slow_network_with_loss_receives_8_mb_without_a_stall() {
     for loss_percent in [2, 10] {
