@@ -57,31 +57,15 @@ pub fn value(value: &Value, field: Option<&MessageField>) -> String {
             let shown = value_of(other, field, Origin::Received);
             let is_sequence = |field: &&MessageField| matches!(field.shape, Shape::Sequence { .. });
             let field = field.filter(is_sequence);
-            match field.and_then(|field| array_code(&field.element)) {
-                Some(code) if other.len() == Some(0) => format!("array('{code}')"),
-                Some(code) => format!("array('{code}', {shown})"),
+            match field.and_then(|field| field.element.number()) {
+                Some(number) if other.len() == Some(0) => {
+                    format!("array('{}')", number.array_code())
+                }
+                Some(number) => format!("array('{}', {shown})", number.array_code()),
                 None => shown,
             }
         }
     }
-}
-
-/// The type code of Python's `array` for elements of this type; `None` where rclpy has a
-/// list.
-fn array_code(element: &Element) -> Option<char> {
-    Some(match element {
-        Element::I8 => 'b',
-        Element::U8 => 'B',
-        Element::I16 => 'h',
-        Element::U16 => 'H',
-        Element::I32 => 'i',
-        Element::U32 => 'I',
-        Element::I64 => 'q',
-        Element::U64 => 'Q',
-        Element::F32 => 'f',
-        Element::F64 => 'd',
-        _ => return None,
-    })
 }
 
 /// Bytes as a Python literal, `b'\x00\x01a'`.

@@ -5,7 +5,7 @@
 //! array becomes a numpy array if the program has numpy, else an `array.array`.
 
 use pteros_msg::cdr::{Decoder, Encapsulation, Endian};
-use pteros_msg::dynamic::Shape;
+use pteros_msg::dynamic::{Number, Shape};
 use pteros_msg::plain::Primitive;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyString};
 
 use crate::error::rcl;
 use crate::ffi;
-use crate::program::{Field, Kind, Number, Program};
+use crate::program::{Field, Kind, Program};
 
 /// Elements of a list for which memory is reserved at once.
 const RESERVED_MAX: usize = 1 << 12;
@@ -321,7 +321,7 @@ fn array<'py>(py: Python<'py>, number: Number, bytes: &[u8]) -> PyResult<Bound<'
     let class = ARRAY.get_or_try_init(py, || {
         py.import("array")?.getattr("array").map(Bound::unbind)
     })?;
-    let made = class.bind(py).call1((number.code(),))?;
+    let made = class.bind(py).call1((number.array_code(),))?;
     if !bytes.is_empty() {
         ffi::with_view(py, bytes, |view| {
             let read = made.call_method1(pyo3::intern!(py, "frombytes"), (view,));
@@ -346,7 +346,7 @@ fn fixed_array<'py>(
     let Some(empty) = empty else {
         return array(py, number, bytes);
     };
-    let made = empty.bind(py).call1((count, number.dtype()))?;
+    let made = empty.bind(py).call1((count, number.name()))?;
     ffi::fill(&made, bytes)?;
     Ok(made)
 }

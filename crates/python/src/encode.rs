@@ -6,14 +6,14 @@
 use bytes::Bytes;
 use pteros_msg::WString;
 use pteros_msg::cdr::{Encoder, Endian, Representation, UNBOUNDED};
-use pteros_msg::dynamic::Shape;
+use pteros_msg::dynamic::{Number, Shape};
 use pteros_msg::plain::Primitive;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};
 
 use crate::ffi::Buffer;
-use crate::program::{Field, Kind, Number, Program};
+use crate::program::{Field, Kind, Program, is_in_buffer};
 
 /// The encapsulation header of XCDR1 in this machine's byte order.
 pub(crate) const HEADER: [u8; 4] = [0, cfg!(target_endian = "little") as u8, 0, 0];
@@ -152,7 +152,7 @@ impl Field {
         };
         if let Kind::Number(number) = &self.kind
             && let Ok(buffer) = Buffer::read(value)
-            && number.is_in_buffer(buffer.format(), buffer.item_size())
+            && is_in_buffer(*number, buffer.format(), buffer.item_size())
         {
             let bytes = buffer.bytes();
             let len = bytes.len() / number.size();
@@ -246,7 +246,7 @@ fn write_number(number: Number, value: &Bound<'_, PyAny>, out: &mut Encoder<'_>)
         })
     }
     let float = || value.extract::<f64>().map_err(|_| wrong("float", value));
-    let name = number.dtype();
+    let name = number.name();
     match number {
         Number::I8 => out.i8(integer(name, value)?),
         Number::U8 => out.u8(integer(name, value)?),

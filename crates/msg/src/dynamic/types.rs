@@ -3,6 +3,7 @@
 //! Descriptions may come from the network: missing, recursive or oversized types
 //! are rejected here, so that a [`DynamicType`] is always finite and complete.
 
+use super::number_type::Number;
 use super::value::Value;
 use crate::cdr::{DEPTH_MAX, DecodeError, Decoder, DecoderScope, Encoder, EncoderScope, UNBOUNDED};
 use crate::describe::{Extensibility, type_id};
@@ -348,28 +349,15 @@ impl Element {
         match self {
             Self::Bool => "bool",
             Self::Byte => "byte",
-            Self::I8 => "int8",
-            Self::U8 => "uint8",
-            Self::I16 => "int16",
-            Self::U16 => "uint16",
-            Self::I32 => "int32",
-            Self::U32 => "uint32",
-            Self::I64 => "int64",
-            Self::U64 => "uint64",
-            Self::F32 => "float32",
-            Self::F64 => "float64",
-            Self::String { .. } | Self::WString { .. } | Self::Message(_) => "",
+            other => other.number().map_or("", Number::name),
         }
     }
 
+    /// The least that a value takes; of a string its length.
     pub(super) fn wire_bytes_min(&self) -> usize {
         match self {
-            Self::Bool | Self::Byte | Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-            Self::String { .. } | Self::WString { .. } => 4,
             Self::Message(ty) => ty.wire_bytes_min(),
+            other => other.fixed_bytes().unwrap_or(size_of::<u32>()),
         }
     }
 

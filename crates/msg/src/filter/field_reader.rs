@@ -158,7 +158,7 @@ impl<'a> FieldWalk<'_, 'a> {
     ) -> Result<(), DecodeError> {
         let element = &field.element;
         // XCDR2 puts a size before collections, except those of primitives.
-        let scope = match width(element) {
+        let scope = match element.fixed_bytes() {
             Some(_) => None,
             None => Some(self.input.begin_collection()?),
         };
@@ -192,7 +192,7 @@ impl<'a> FieldWalk<'_, 'a> {
             Shape::Single => Ok(1),
             Shape::Array(count) => Ok(count),
             Shape::Sequence { bound } => {
-                let least = width(&field.element).unwrap_or(1);
+                let least = field.element.fixed_bytes().unwrap_or(1);
                 self.input.sequence_len(least, bound)
             }
         }
@@ -238,7 +238,7 @@ impl<'a> FieldWalk<'_, 'a> {
         if field.shape == Shape::Single {
             return self.skip(&field.element, 1);
         }
-        let scope = match width(&field.element) {
+        let scope = match field.element.fixed_bytes() {
             Some(_) => None,
             None => Some(self.input.begin_collection()?),
         };
@@ -251,7 +251,7 @@ impl<'a> FieldWalk<'_, 'a> {
     }
 
     fn skip(&mut self, element: &Element, count: usize) -> Result<(), DecodeError> {
-        if let Some(width) = width(element) {
+        if let Some(width) = element.fixed_bytes() {
             return self.input.skip_primitives(width, count);
         }
         for _ in 0..count {
@@ -292,15 +292,4 @@ fn scalar_of(value: &Value) -> Scalar<'static> {
             (None, None) => Scalar::Absent,
         },
     }
-}
-
-/// Bytes of a number or bool; `None` for types without a fixed size.
-fn width(element: &Element) -> Option<usize> {
-    Some(match element {
-        Element::Bool | Element::Byte | Element::I8 | Element::U8 => 1,
-        Element::I16 | Element::U16 => 2,
-        Element::I32 | Element::U32 | Element::F32 => 4,
-        Element::I64 | Element::U64 | Element::F64 => 8,
-        Element::String { .. } | Element::WString { .. } | Element::Message(_) => return None,
-    })
 }
