@@ -89,6 +89,7 @@ const PHASES: [Phase; 4] = [
         begin: |_| {},
         nanos: |plan| plan.lease_nanos() + SECOND,
         checks: &[
+            GraphWorld::await_flow_controlled_writers,
             GraphWorld::check_settled_state,
             GraphWorld::check_sets,
             GraphWorld::check_services,

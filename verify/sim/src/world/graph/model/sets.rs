@@ -130,12 +130,12 @@ impl Model {
     }
 
     /// I17: ordered access loses no message outside of sets, unless a writer was
-    /// unreachable for longer than the reader waits.
+    /// unreachable or sent late for longer than the reader waits.
     pub fn check_order(
         &self,
         r: usize,
         reader: &ReaderRecord,
-        has_long_outages: bool,
+        has_long_waits: bool,
     ) -> Option<String> {
         let requested = &reader.endpoint.data.qos;
         if !requested.presentation.orders_group() {
@@ -159,7 +159,7 @@ impl Model {
             missed += loose.filter(is_missed).count() as u64;
         }
         let late = reader.endpoint.counts().late;
-        let in_time = !has_long_outages && self.has_timely_order_info(reader);
+        let in_time = !has_long_waits && self.has_timely_order_info(reader);
         if late > 0 && in_time {
             return Some(format!("I17 r{r}: {late} samples came too late"));
         }
