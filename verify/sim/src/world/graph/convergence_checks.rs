@@ -112,11 +112,11 @@ impl GraphWorld {
     pub fn await_flow_controlled_writers(&self) -> Vec<String> {
         let readers: Vec<usize> = {
             let mut model = self.model.lock();
-            let is_behind = |w: &WriterRecord| {
+            let is_late = model.living_writers().any(|(_, w)| {
                 w.flow_controlled && !w.has_attacker(&model) && !w.endpoint.is_acknowledged()
-            };
-            model.flow_was_late = model.living_writers().any(|(_, w)| is_behind(w));
-            let living = model.living_readers().filter(|_| model.flow_was_late);
+            });
+            model.flow_was_late = is_late;
+            let living = model.living_readers().filter(|_| is_late);
             living.map(|(r, _)| r).collect()
         };
         self.await_flow_controller(&readers);
