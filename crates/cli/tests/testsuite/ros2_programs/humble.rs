@@ -4,6 +4,7 @@
 //! PTEROS_ROS2_HUMBLE names the installation.
 
 use super::graphs::{Side, run_alone, run_both_ways};
+use super::native::secured_programs_meet;
 use super::ros2::{Program, Ros2};
 use super::{LINE_MAX, OTHERS, PLUG_IN};
 use crate::support::Domain;
@@ -49,6 +50,15 @@ fn humble_programs_run_on_the_plug_in_alone_and_with_others() {
         let jazzy = Side { ros2: &jazzy, rmw };
         assert!(run_both_ways(&domain, side(PLUG_IN), jazzy) > 5);
     }
+}
+
+/// Enclaves on the plug-in alone and with those of Humble's other middlewares that were
+/// built with DDS Security.
+#[test]
+#[ignore = "half a minute, and needs PTEROS_ROS2_HUMBLE; cargo xtask test --all"]
+fn secured_programs_of_humble_meet_on_the_plug_in_and_with_others() {
+    let Some(humble) = find() else { return };
+    secured_programs_meet(&humble, humble.middlewares());
 }
 
 /// An action with feedback, and the states of a managed node.

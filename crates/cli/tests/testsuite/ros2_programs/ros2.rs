@@ -64,10 +64,9 @@ impl Ros2 {
 
     /// The same, for programs in an enclave.
     pub fn secured(&self, keystore: &Path, enclave: &str) -> Self {
-        Self {
-            variables: secured(keystore, enclave).into(),
-            ..self.clone()
-        }
+        let mut secured_one = self.clone();
+        secured_one.variables.extend(secured(keystore, enclave));
+        secured_one
     }
 
     /// Makes a keystore with these enclaves, for the domain.
