@@ -126,3 +126,30 @@ fn secured_nodes_of_kilted_meet_on_the_plug_in() {
     assert!(!start("serve", "/absent").expect_or_end("serving"));
     serving.interrupt();
 }
+
+/// The same over Zenoh alone, and a native node, without a router.
+#[cfg(feature = "zenoh")]
+#[test]
+fn nodes_of_kilted_meet_over_zenoh() {
+    let Some(kilted) = Kilted::find() else { return };
+    let domain = Domain::new();
+    let wire = [
+        ("PTEROS_WIRE", "zenoh".to_owned()),
+        ("PTEROS_SHARED_MEMORY", "off".to_owned()),
+    ];
+    let mut serving = kilted.start_with(&domain, PLUG_IN, "serve", &wire);
+    if !serving.expect_or_end("serving") {
+        assert_contains(&serving.seen, "Zenoh, which is not in this rmw_pteros_cpp");
+        println!("skipped: the plug-in is built without Zenoh");
+        return;
+    }
+    let mut asking = kilted.start_with(&domain, PLUG_IN, "ask", &wire);
+    for line in ANSWERS {
+        asking.expect(line);
+    }
+    assert!(asking.child.wait().unwrap().success());
+    let mut command = domain.command("topic echo /words --once".split(' '));
+    command.envs(wire);
+    assert_contains(&support::finish(command).out, "from the server");
+    serving.interrupt();
+}

@@ -7,7 +7,7 @@ use super::graphs::{Side, run_alone, run_both_ways};
 use super::native::secured_programs_meet;
 use super::ros2::{Program, Ros2};
 use super::{LINE_MAX, OTHERS, PLUG_IN};
-use crate::support::Domain;
+use crate::support::{Domain, assert_contains};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
@@ -59,6 +59,30 @@ fn humble_programs_run_on_the_plug_in_alone_and_with_others() {
 fn secured_programs_of_humble_meet_on_the_plug_in_and_with_others() {
     let Some(humble) = find() else { return };
     secured_programs_meet(&humble, humble.middlewares());
+}
+
+/// Topics and services over Zenoh alone, without a router, if the plug-in is built with it.
+#[test]
+#[ignore = "seconds, and needs PTEROS_ROS2_HUMBLE; cargo xtask test --all"]
+fn humble_programs_meet_over_zenoh() {
+    let Some(humble) = find() else { return };
+    let domain = Domain::new();
+    let wire = [("PTEROS_WIRE", "zenoh"), ("PTEROS_SHARED_MEMORY", "off")];
+    let humble = humble.with(&wire.map(|(name, value)| (name, value.to_owned())));
+    let start = |name: &str| humble.start(&domain, PLUG_IN, &format!("demo_nodes_cpp/{name}"));
+    let mut talker = start("talker");
+    if !talker.expect_or_end("Publishing: ") {
+        assert_contains(&talker.seen, "Zenoh, which is not in this rmw_pteros_cpp");
+        let _ = skip("the plug-in for Humble is built without Zenoh");
+        return;
+    }
+    let mut listener = start("listener");
+    listener.expect("I heard: [Hello World");
+    let server = start("add_two_ints_server");
+    start("add_two_ints_client").expect("Result of add_two_ints: 5");
+    for program in [talker, listener, server] {
+        program.interrupt();
+    }
 }
 
 /// An action with feedback, and the states of a managed node.
