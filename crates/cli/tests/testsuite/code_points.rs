@@ -1,6 +1,11 @@
 //! TRANSPORT_PRIORITY on the wire: the differentiated services code point (RFC 2474) of
 //! datagrams that another host receives, over IPv4 and over IPv6.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a variable says what the process is for"
+)]
+
 use crate::namespaces::{FLOW, Lab, Namespace, Program, TIMEOUT, echo, subscriber};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, socket_with};
 use std::io::Write;
