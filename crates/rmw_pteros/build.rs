@@ -7,10 +7,11 @@
 )]
 
 /// Package, distribution, and major and minor version of its package `rmw`.
-const DISTRIBUTIONS: [(&str, &str, &str); 3] = [
+const DISTRIBUTIONS: [(&str, &str, &str); 4] = [
     ("pteros-rmw-humble", "humble", "6.1"),
     ("pteros-rmw", "jazzy", "7.3"),
     ("pteros-rmw-kilted", "kilted", "7.8"),
+    ("pteros-rmw-lyrical", "lyrical", "7.10"),
 ];
 
 fn main() {

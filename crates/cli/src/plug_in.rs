@@ -14,7 +14,9 @@ pub const NAME: &str = "rmw_pteros_cpp";
 /// The file that rmw_implementation loads for it.
 pub const FILE: &str = "librmw_pteros_cpp.so";
 /// Distributions with a plug-in. Each is a package of cargo (`rmw_pteros/build.rs`).
-pub const DISTRIBUTIONS: [&str; 3] = ["humble", "jazzy", "kilted"];
+pub const DISTRIBUTIONS: [&str; 4] = ["humble", "jazzy", "kilted", "lyrical"];
+/// Those of them that were tried with no program of the distribution.
+pub const BY_THE_HEADERS: &[&str] = &["lyrical"];
 /// The one whose package and file are named after none.
 pub const DEFAULT_DISTRIBUTION: &str = "jazzy";
 /// The version that belongs to this command.

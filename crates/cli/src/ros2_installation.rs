@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 pub const VARIABLE: &str = "PTEROS_ROS2";
 
 /// Distributions by the version of their package `rmw`.
-const DISTRIBUTIONS: [(&str, &str); 4] = [
+const DISTRIBUTIONS: [(&str, &str); 5] = [
     ("6.1", "humble"),
     ("7.1", "iron"),
     ("7.3", "jazzy"),
     ("7.8", "kilted"),
+    ("7.10", "lyrical"),
 ];
 
 /// An installation of ROS 2.

@@ -12,6 +12,7 @@ pub use announced_type::AnnouncedTypeError;
 pub use names_and_types::{
     EndpointRole, NamesAndTypes, NamesOf, NodeQueryError, TopicEndpointInfo,
     action_names_and_types, endpoint_infos, names_and_types, names_and_types_of_node,
+    service_endpoint_infos, with_writers,
 };
 pub use participants::ParticipantInfo;
 
@@ -32,7 +33,7 @@ use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 use pteros_runtime::rtps::discovery::data::EndpointData;
 use pteros_runtime::rtps::matching::{announce_other_versions, is_service_topic};
 use pteros_runtime::service::service_mismatch;
-use pteros_runtime::user_data::{free_user_data, type_hash};
+use pteros_runtime::user_data::{free_user_data, service_type_hash, type_hash};
 
 use names_and_types::owner_of;
 
@@ -612,7 +613,11 @@ fn ros_topic(dds: &str) -> String {
 
 /// The RIHS01 type hash in the endpoint's USER_DATA.
 fn announced_type_hash(data: &EndpointData) -> Option<TypeHash> {
-    type_hash(&data.qos.user_data)?.parse().ok()
+    let of_endpoint = match is_service_topic(&data.topic) {
+        true => service_type_hash,
+        false => type_hash,
+    };
+    of_endpoint(&data.qos.user_data)?.parse().ok()
 }
 
 fn type_of(dds: &str) -> String {

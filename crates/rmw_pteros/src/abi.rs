@@ -1,6 +1,6 @@
 //! The C ABI of rmw: structures, enumerations and return codes.
 //!
-//! Sources: ros2/rmw 6.1, 7.3 and 7.8 `types.h`, `init_options.h`, `event.h`, ros2/rcutils
+//! Sources: ros2/rmw 6.1, 7.3, 7.8 and 7.10 `types.h`, `init_options.h`, `event.h`, ros2/rcutils
 //! `allocator.h`, `types/`, ros2/rosidl `message_type_support_struct.h`.
 //!
 //! Fields keep the names and meanings of those headers, so only additional facts are
@@ -16,8 +16,8 @@
 use std::ffi::{c_char, c_void};
 
 pub use crate::distribution::{
-    DiscoveryFields, GID_BYTES, MessageMember, MessageMembers, MessageTypeSupport, ServiceMembers,
-    ServiceTypeSupport, TopicTypeHash,
+    BufferBackends, DiscoveryFields, FilterSupport, GID_BYTES, MessageMember, MessageMembers,
+    MessageTypeSupport, ServiceMembers, ServiceTypeSupport, TopicTypeHash,
 };
 
 /// `rmw_ret_t`.
@@ -156,6 +156,8 @@ pub struct SubscriptionOptions {
     /// `rmw_unique_network_flow_endpoints_requirement_t`.
     pub unique_flow: u32,
     pub content_filter: *mut ContentFilterOptions,
+    /// Empty in a distribution without it.
+    pub acceptable_buffer_backends: BufferBackends,
 }
 
 /// `rmw_subscription_t`.
@@ -168,6 +170,8 @@ pub struct Subscription {
     pub options: SubscriptionOptions,
     pub can_loan_messages: bool,
     pub is_cft_enabled: bool,
+    /// Empty in a distribution without it.
+    pub is_cft_supported: FilterSupport,
 }
 
 /// `rmw_subscription_content_filter_options_t`.
@@ -350,6 +354,28 @@ pub struct TopicEndpointInfo {
 pub struct TopicEndpointInfoArray {
     pub size: usize,
     pub info_array: *mut TopicEndpointInfo,
+}
+
+/// `rmw_service_endpoint_info_t`.
+#[repr(C)]
+pub struct ServiceEndpointInfo {
+    pub node_name: *const c_char,
+    pub node_namespace: *const c_char,
+    pub service_type: *const c_char,
+    pub service_type_hash: TopicTypeHash,
+    /// CLIENT 3, SERVER 4.
+    pub endpoint_type: u32,
+    /// Two: a reader, and then a writer.
+    pub endpoint_count: usize,
+    pub endpoint_gids: *mut [u8; GID_BYTES],
+    pub qos_profiles: *mut QosProfile,
+}
+
+/// `rmw_service_endpoint_info_array_t`.
+#[repr(C)]
+pub struct ServiceEndpointInfoArray {
+    pub size: usize,
+    pub info_array: *mut ServiceEndpointInfo,
 }
 
 /// `rmw_liveliness_changed_status_t`.

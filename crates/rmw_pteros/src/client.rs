@@ -7,7 +7,7 @@ use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic, valida
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::QueuedSample;
 use pteros_runtime::service::{SendRequestError, ServiceClient, ServiceSpec};
-use pteros_runtime::{EndpointSpec, qos::QosProfile};
+use pteros_runtime::{EndpointSpec, qos::QosProfile, user_data};
 
 use crate::abi::{
     self, EventCallback, Gid, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport,
@@ -55,6 +55,10 @@ pub(crate) fn service_spec(name: &str, ty: &ServiceType, profile: &QosProfile) -
         // As in rmw_cyclonedds and rmw_fastrtps, both topics have the hash of the
         // service.
         qos.user_data = type_hash_entry(ty.hash.as_ref());
+        if cfg!(distribution = "lyrical") {
+            let entry = ty.hash.map(user_data::service_type_hash_entry);
+            qos.user_data.extend(entry.unwrap_or_default());
+        }
         EndpointSpec {
             topic,
             type_name: message.dds_name.clone(),

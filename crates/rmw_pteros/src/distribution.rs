@@ -17,12 +17,31 @@ use pteros_runtime::config::DiscoveryRange;
 #[cfg_attr(distribution = "humble", path = "distribution/humble.rs")]
 #[cfg_attr(distribution = "jazzy", path = "distribution/jazzy.rs")]
 #[cfg_attr(distribution = "kilted", path = "distribution/kilted.rs")]
+#[cfg_attr(distribution = "lyrical", path = "distribution/lyrical.rs")]
 mod chosen;
+#[cfg(any(distribution = "humble", distribution = "lyrical"))]
+#[path = "distribution/copied_members.rs"]
+mod copied_members;
 #[cfg(not(distribution = "humble"))]
 #[path = "distribution/since_iron.rs"]
 mod since_iron;
+#[cfg(any(distribution = "jazzy", distribution = "kilted"))]
+#[path = "distribution/until_kilted.rs"]
+mod until_kilted;
 
 pub use chosen::*;
+
+/// Fields that came with Lyrical.
+#[cfg(not(distribution = "lyrical"))]
+mod before_lyrical {
+    /// `acceptable_buffer_backends` of the options of a subscription: there is none.
+    pub type BufferBackends = ();
+    /// `is_cft_supported` of a subscription: there is none.
+    pub type FilterSupport = ();
+    pub(crate) fn filter_support(_: bool) -> FilterSupport {}
+}
+#[cfg(not(distribution = "lyrical"))]
+pub use before_lyrical::*;
 
 /// How far a context reaches, as rcl or the environment says.
 pub(crate) struct Discovery {

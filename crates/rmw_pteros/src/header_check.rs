@@ -131,6 +131,10 @@ fn c_layouts() -> Vec<Layout> {
     let introspection = "rosidl_typesupport_introspection_c__";
     layouts.extend(headers::introspection_layouts(introspection));
     layouts.retain(|layout| !headers::ABSENT.contains(&layout.rust));
+    for layout in &mut layouts {
+        // A distribution without such a field has an empty one.
+        layout.fields.retain(|field| field.bytes > 0);
+    }
     layouts
 }
 
@@ -144,16 +148,6 @@ fn init_options() -> Layout {
         let offset = offset_of!(InitOptions, discovery) + field.offset;
         layout.fields.push(Field { offset, ..field });
     }
-    layout
-}
-
-/// A distribution without type hashes has no field of that name.
-fn topic_endpoint_info() -> Layout {
-    let mut layout = layout!("rmw_topic_endpoint_info_t" => TopicEndpointInfo {
-        node_name, node_namespace, topic_type, topic_type_hash, endpoint_type, endpoint_gid,
-        qos_profile,
-    });
-    layout.fields.retain(|field| field.bytes > 0);
     layout
 }
 
@@ -187,11 +181,11 @@ fn entity_layouts() -> Vec<Layout> {
         layout!("rmw_subscription_options_t" => SubscriptionOptions {
             payload = "rmw_specific_subscription_payload", ignore_local_publications,
             unique_flow = "require_unique_network_flow_endpoints",
-            content_filter = "content_filter_options",
+            content_filter = "content_filter_options", acceptable_buffer_backends,
         }),
         layout!("rmw_subscription_t" => Subscription {
             implementation_identifier, data, topic_name, options, can_loan_messages,
-            is_cft_enabled,
+            is_cft_enabled, is_cft_supported,
         }),
         layout!("rmw_subscription_content_filter_options_t" => ContentFilterOptions {
             filter_expression, expression_parameters,
@@ -247,8 +241,18 @@ fn message_layouts() -> Vec<Layout> {
         layout!("rmw_message_info_sequence_t" => MessageSequence {
             data, size, capacity, allocator,
         }),
-        topic_endpoint_info(),
+        layout!("rmw_topic_endpoint_info_t" => TopicEndpointInfo {
+            node_name, node_namespace, topic_type, topic_type_hash, endpoint_type, endpoint_gid,
+            qos_profile,
+        }),
         layout!("rmw_topic_endpoint_info_array_t" => TopicEndpointInfoArray { size, info_array }),
+        layout!("rmw_service_endpoint_info_t" => ServiceEndpointInfo {
+            node_name, node_namespace, service_type, service_type_hash, endpoint_type,
+            endpoint_count, endpoint_gids, qos_profiles,
+        }),
+        layout!("rmw_service_endpoint_info_array_t" => ServiceEndpointInfoArray {
+            size, info_array,
+        }),
         layout!("rmw_liveliness_changed_status_t" => LivelinessChangedStatus {
             alive_count, not_alive_count, alive_count_change, not_alive_count_change,
         }),
@@ -326,6 +330,9 @@ fn constants() -> Vec<(String, u64)> {
     ];
     list.extend(of_u32.map(|(name, value)| (name, u64::from(value))));
     list.extend(headers::CONSTANTS);
+    if cfg!(distribution = "lyrical") {
+        list.extend([("RMW_ENDPOINT_CLIENT", 3), ("RMW_ENDPOINT_SERVER", 4)]);
+    }
     let list = list
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value));
@@ -416,6 +423,7 @@ fn prefixes() -> Vec<PathBuf> {
     let variables = [
         "PTEROS_ROS2_HUMBLE",
         "PTEROS_ROS2_KILTED",
+        "PTEROS_ROS2_LYRICAL",
         "PTEROS_ROS2",
         "AMENT_PREFIX_PATH",
     ];
@@ -625,6 +633,10 @@ fn every_structure_of_the_abi_is_compared_with_all_its_fields() {
             "DiscoveryFields" => continue,
             "InitOptions" => fields += headers::discovery_fields().len() - 1,
             "TopicEndpointInfo" if size_of::<TopicTypeHash>() == 0 => fields -= 1,
+            "SubscriptionOptions" if size_of::<BufferBackends>() == 0 => fields -= 1,
+            "Subscription" if size_of::<FilterSupport>() == 0 => fields -= 1,
+            // Of Kilted in the sources.
+            "MessageMember" if cfg!(distribution = "lyrical") => fields += 1,
             _ => {}
         }
         assert_eq!(compared.get(name), Some(&fields), "{name}");

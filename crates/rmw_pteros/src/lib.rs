@@ -57,6 +57,8 @@ mod publisher;
 mod qos;
 mod serialized;
 mod service;
+#[cfg(distribution = "lyrical")]
+mod service_endpoints;
 mod shared_message;
 mod subscription;
 mod typesupport;

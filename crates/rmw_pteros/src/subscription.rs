@@ -12,6 +12,7 @@ use crate::abi::{
     self, Event, EventCallback, Gid, MessageInfo, MessageSequence, MessageTypeSupport, Node, Ret,
     SerializedMessage, Subscription, SubscriptionOptions,
 };
+use crate::distribution::filter_support;
 use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, received, run,
     run_end, run_set_callback, text,
@@ -114,6 +115,7 @@ unsafe fn create_subscription(
         options,
         can_loan_messages: can_loan,
         is_cft_enabled: is_filtered,
+        is_cft_supported: filter_support(node.context.has_optional_features),
     };
     Ok(Handle::new(abi, state, names).into_raw())
 }

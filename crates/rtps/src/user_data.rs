@@ -36,7 +36,17 @@ pub fn free_user_data(user_data: &[u8]) -> &[u8] {
     free
 }
 
-const ROS_KEYS: [&str; 4] = ["typehash=", "clientid=", "serviceid=", "anytypehash="];
+const ROS_KEYS: [&str; 5] = [
+    "typehash=",
+    SERVICE_TYPE_HASH,
+    "clientid=",
+    "serviceid=",
+    "anytypehash=",
+];
+
+/// The hash of a service on its topics, in rmw_fastrtps and rmw_cyclonedds since Lyrical.
+/// Their `typehash=` is that of the request or of the response.
+const SERVICE_TYPE_HASH: &str = "sertypehash=";
 
 /// Entry of a reader that takes samples of every version of its type: one that never
 /// decodes, as a recorder, or whose type is appendable. Other stacks skip it.
@@ -47,11 +57,25 @@ pub fn type_hash_entry(hash: impl Display) -> Vec<u8> {
     alloc::format!("typehash={hash};").into_bytes()
 }
 
+/// The entry of the type hash of a service, which nodes of Lyrical list.
+pub fn service_type_hash_entry(hash: impl Display) -> Vec<u8> {
+    alloc::format!("{SERVICE_TYPE_HASH}{hash};").into_bytes()
+}
+
 /// The type hash in its text form; `None` without one, or with something else in its
 /// place. Allocates nothing.
 pub fn type_hash(user_data: &[u8]) -> Option<&str> {
+    hash_of_entry(user_data, "typehash=")
+}
+
+/// As [`type_hash`], for an endpoint of a service: that of the service, if it is announced.
+pub fn service_type_hash(user_data: &[u8]) -> Option<&str> {
+    hash_of_entry(user_data, SERVICE_TYPE_HASH).or_else(|| type_hash(user_data))
+}
+
+fn hash_of_entry<'d>(user_data: &'d [u8], key: &str) -> Option<&'d str> {
     let mut entries = user_data.split(|byte| *byte == b';');
-    let hash = entries.find_map(|entry| entry.strip_prefix(b"typehash="))?;
+    let hash = entries.find_map(|entry| entry.strip_prefix(key.as_bytes()))?;
     let (version, digits) = hash.split_first_chunk::<VERSION_BYTES>()?;
     let is_hash = version.starts_with(b"RIHS")
         && version.ends_with(b"_")
@@ -112,6 +136,17 @@ mod tests {
             assert_eq!(of(none), None, "{none}");
         }
         assert_eq!(type_hash(&[0xff, b';', b't']), None);
+    }
+
+    #[test]
+    fn the_hash_of_a_service_goes_before_that_of_its_request() {
+        let (request, service) = (hash("RIHS01_", 'a'), hash("RIHS01_", 'b'));
+        let mut entries = type_hash_entry(&request);
+        assert_eq!(service_type_hash(&entries), Some(&*request));
+        entries.extend(service_type_hash_entry(&service));
+        assert_eq!(service_type_hash(&entries), Some(&*service));
+        assert_eq!(type_hash(&entries), Some(&*request));
+        assert_eq!(free_user_data(&entries), b"");
     }
 
     #[test]

@@ -130,7 +130,7 @@ unsafe fn field(
 /// The number in type_description_interfaces of an introspection type.
 fn element_type(member: &MessageMember) -> Option<u8> {
     let is_bounded = member.string_upper_bound > 0;
-    Some(match member.type_id {
+    Some(match member.type_id & !introspected::BUFFER {
         1 => type_id::FLOAT,
         2 => type_id::DOUBLE,
         4 | 8 => type_id::UINT8,

@@ -47,6 +47,7 @@ pub struct MessageMembers {
 
 /// `MessageMember` of the introspection typesupports.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct MessageMember {
     pub name: *const c_char,
     /// `rosidl_typesupport_introspection_field_types`.

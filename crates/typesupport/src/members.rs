@@ -29,11 +29,14 @@ pub mod type_id {
     pub const WSTRING: u8 = 17;
     /// A nested message.
     pub const MESSAGE: u8 = 18;
+    /// Ours, beside the number of the elements: a sequence that is a `rosidl::Buffer` of
+    /// Lyrical. Only its access functions know the object.
+    pub const BUFFER: u8 = 0x80;
 }
 
 /// Bytes of a number; `None` for other types.
 pub(super) fn number_bytes(type_id: u8) -> Option<usize> {
-    match type_id {
+    match type_id & !type_id::BUFFER {
         4 | 7 | 8 | 9 => Some(1),
         5 | 10 | 11 => Some(2),
         1 | 12 | 13 => Some(4),

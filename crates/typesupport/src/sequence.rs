@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cpp_memory;
 use crate::failure::{Failure, Outcome};
 use crate::introspection::MessageMember;
-use crate::members::Language;
+use crate::members::{Language, type_id};
 use crate::strings::{self, calloc, free, malloc};
 
 type ResizeC = unsafe extern "C" fn(*mut c_void, usize) -> bool;
@@ -383,6 +383,9 @@ fn has_known_object(member: &MessageMember, language: Language, width: usize) ->
     let Some(size) = member.size_function else {
         return false;
     };
+    if member.type_id & type_id::BUFFER != 0 {
+        return false;
+    }
     [0, 3].into_iter().all(|len: usize| {
         // Larger than any sequence object. The function reads no element.
         let mut object = [0_usize; 16];

@@ -703,3 +703,67 @@ fn a_sequence_whose_object_is_unknown_is_resized_by_its_typesupport_alone() {
     let failure = unsafe { program.decode(&payload, pointer(&mut sequence)) }.unwrap_err();
     assert!(failure.text.contains("lacks an access function"));
 }
+
+/// As `rosidl::Buffer` in C++: an object of which only its functions know the content.
+#[test]
+fn a_buffer_is_read_and_written_by_its_functions_alone() {
+    type Buffer = Box<Vec<u8>>;
+    unsafe extern "C" fn size(buffer: *const c_void) -> usize {
+        // SAFETY: the object is a buffer. Another one would crash here.
+        unsafe { &*buffer.cast::<Buffer>() }.len()
+    }
+    unsafe extern "C" fn element(buffer: *const c_void, at: usize) -> *const c_void {
+        // SAFETY: as above.
+        let buffer = unsafe { &*buffer.cast::<Buffer>() };
+        buffer[at..].as_ptr().cast()
+    }
+    unsafe extern "C" fn element_mut(buffer: *mut c_void, at: usize) -> *mut c_void {
+        // SAFETY: as above.
+        let buffer = unsafe { &mut *buffer.cast::<Buffer>() };
+        buffer[at..].as_mut_ptr().cast()
+    }
+    unsafe extern "C" fn resize(buffer: *mut c_void, len: usize) {
+        // SAFETY: as above.
+        unsafe { &mut *buffer.cast::<Buffer>() }.resize(len, 0);
+    }
+    let bytes = MessageMember {
+        is_array: true,
+        size_function: Some(size),
+        get_const_function: Some(element),
+        get_function: Some(element_mut),
+        resize_function: resize as *const c_void,
+        ..member(c"bytes", 8 | type_id::BUFFER, 0)
+    };
+    let list = [bytes];
+    let described = members(c"Bytes", size_of::<Buffer>(), &list);
+    // SAFETY: the members are those of a buffer.
+    let program = unsafe { Program::compile(&described, Language::Cpp) }.unwrap();
+    let mut sent: Buffer = Box::new(vec![1, 2, 3]);
+    let buffer = |content: &[u8]| -> Buffer { Box::new(content.to_vec()) };
+    // SAFETY: initialized structs of the type.
+    unsafe {
+        let len = program.serialized_len(pointer(&mut sent)).unwrap();
+        let (cdr, encoded) = program.encode_to_vec(pointer(&mut sent), len);
+        encoded.unwrap();
+        assert_eq!(cdr, [0, 1, 0, 0, 3, 0, 0, 0, 1, 2, 3]);
+        let [mut decoded, mut copied, mut moved] = [&[9][..], &[], &[7; 5]].map(buffer);
+        program.decode(&cdr, pointer(&mut decoded)).unwrap();
+        program
+            .copy(pointer(&mut sent), pointer(&mut copied))
+            .unwrap();
+        program
+            .move_into(pointer(&mut sent), pointer(&mut moved))
+            .unwrap();
+        assert_eq!(
+            [decoded, copied, moved],
+            [(); 3].map(|()| buffer(&[1, 2, 3]))
+        );
+    }
+    // SAFETY: as above.
+    let fields = unsafe { IntrospectedType::new(&described) }.describe();
+    let field = &fields.unwrap().type_description.fields[0].field_type;
+    assert_eq!(
+        field.type_id,
+        pteros_msg::describe::type_id::UINT8 + pteros_msg::describe::type_id::UNBOUNDED_SEQUENCE
+    );
+}

@@ -18,7 +18,7 @@ pub struct PlugInPackage {
 }
 
 /// All of them, the default one first.
-pub const PLUG_INS: [PlugInPackage; 3] = [
+pub const PLUG_INS: [PlugInPackage; 4] = [
     PlugInPackage {
         distribution: "jazzy",
         rmw_abi: "7.3",
@@ -36,6 +36,12 @@ pub const PLUG_INS: [PlugInPackage; 3] = [
         rmw_abi: "7.8",
         package: "pteros-rmw-kilted",
         library: "librmw_pteros_cpp_kilted.so",
+    },
+    PlugInPackage {
+        distribution: "lyrical",
+        rmw_abi: "7.10",
+        package: "pteros-rmw-lyrical",
+        library: "librmw_pteros_cpp_lyrical.so",
     },
 ];
 

@@ -94,14 +94,16 @@ const QUICK: [&str; 10] = [
 const WHOLE: [&str; 3] = [
     "--workspace",
     "--features",
-    "pteros-cli/full,pteros-cli/zenoh,pteros-python/zenoh,pteros-rmw/zenoh",
+    "pteros-cli/full,pteros-cli/zenoh,pteros-python/zenoh,pteros-rmw/zenoh,\
+     pteros-rmw-humble/zenoh,pteros-rmw-kilted/zenoh",
 ];
 
 /// The same, with a command that has no Zenoh: nothing else is compiled again.
 const COMMAND_WITHOUT_ZENOH: [&str; 5] = [
     "--workspace",
     "--features",
-    "pteros-cli/full,pteros/zenoh,pteros-python/zenoh,pteros-rmw/zenoh",
+    "pteros-cli/full,pteros/zenoh,pteros-python/zenoh,pteros-rmw/zenoh,\
+     pteros-rmw-humble/zenoh,pteros-rmw-kilted/zenoh",
     "--test",
     TESTSUITE,
 ];

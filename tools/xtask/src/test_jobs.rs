@@ -30,6 +30,11 @@ const ALONE: &[(&str, &str, &str)] = &[
         "counts system calls, of which a busy machine has more",
     ),
     (
+        "pteros-rmw-lyrical",
+        "message_cost",
+        "counts system calls, of which a busy machine has more",
+    ),
+    (
         "pteros-lab",
         "topology",
         "loses messages where it gets no processor for a while",

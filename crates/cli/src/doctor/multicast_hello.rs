@@ -10,7 +10,7 @@ use pteros::NamedQosExt;
 use pteros::QosProfile;
 use pteros::config::{Config, DiscoveryRange};
 use pteros::interfaces::std_msgs::msg::String as Text;
-use pteros_net::{UdpSocket, interfaces};
+use pteros_net::{Interface, UdpSocket, interfaces};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -85,9 +85,11 @@ impl Hello {
         let range = config.discovery_range;
         let here_only = matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off);
         let mut list = config.network.ip_versions.in_use(interfaces()?);
-        let is_v6 = list.iter().all(|i| i.address.is_ipv6());
-        list.retain(|i| i.address.is_ipv6() == is_v6);
         list.retain(|i| i.multicast && (i.loopback || !here_only));
+        // A host without IPv4 on its networks has 127.0.0.1 all the same.
+        let uses_v4 = |i: &Interface| i.address.is_ipv4() && (here_only || !i.loopback);
+        let is_v6 = !list.is_empty() && !list.iter().any(uses_v4);
+        list.retain(|i| i.address.is_ipv6() == is_v6);
         let (group, own): (_, IpAddr) = match is_v6 {
             true => (GROUP_V6, Ipv6Addr::UNSPECIFIED.into()),
             false => (GROUP, Ipv4Addr::UNSPECIFIED.into()),

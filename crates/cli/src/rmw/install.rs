@@ -3,7 +3,7 @@
 use super::overlay::Overlay;
 use super::talker;
 use crate::cli_context::CliContext;
-use crate::plug_in::{DEFAULT_DISTRIBUTION, DISTRIBUTIONS, NAME, PlugIn, VERSION};
+use crate::plug_in::{BY_THE_HEADERS, DEFAULT_DISTRIBUTION, DISTRIBUTIONS, NAME, PlugIn, VERSION};
 use crate::ros2_installation::{Ros2Installation, usable_prefix};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
@@ -136,6 +136,10 @@ impl Install {
         );
         if plug_in.version != VERSION {
             text += &format!("note: this command is of version {VERSION}\n");
+        }
+        if BY_THE_HEADERS.contains(&plug_in.distribution()) {
+            text +=
+                "note: it was written by the headers of that distribution, and never run with it\n";
         }
         if overlay.keeps_setup_files {
             text += "the setup files of that workspace were kept; they add the plug-in\n";

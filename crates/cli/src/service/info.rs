@@ -7,7 +7,7 @@ use crate::topic::info::{gid_text, node_path, qos_json, qos_lines};
 use anyhow::Result;
 use clap::Args;
 use pteros::Graph;
-use pteros::graph::EndpointInfo;
+use pteros::graph::{EndpointInfo, with_writers};
 use pteros::log::escape_line;
 use pteros::msg::library::InterfaceLibrary;
 use serde_json::{Value, json};
@@ -65,16 +65,15 @@ impl Info {
             [only] => only.clone(),
             several => format!("{several:?}").replace('"', "'"),
         };
-        let end = if self.verbose { "\n\n" } else { "\n" };
         let mut text = format!("Type: {}\n", escape_line(&types));
         for (noun, side, all) in [
             ("Clients", Side::Client, &clients),
             ("Services", Side::Server, &servers),
         ] {
-            text += &format!("{noun} count: {}{end}", all.len());
+            text += &format!("{noun} count: {}\n", all.len());
             for one in all.iter().filter(|_| self.verbose) {
                 text += &one.text(side, &library);
-                text += end;
+                text += "\n\n";
             }
         }
         cli.console.text(&text)?;
@@ -105,24 +104,26 @@ fn endpoints(graph: &Graph, service: &str, side: Side) -> Vec<ServiceEndpoint> {
         Side::Client => (replies, requests),
         Side::Server => (requests, replies),
     };
-    let mut writers = graph.publishers(&written);
-    let pair = |reader: EndpointInfo| {
-        let at = writers.iter().position(|writer| {
-            let same_node = writer.node_name == reader.node_name
-                && writer.node_namespace == reader.node_namespace;
-            same_node && writer.gid.prefix == reader.gid.prefix
-        });
-        let writer = at.map(|at| writers.remove(at));
-        ServiceEndpoint { reader, writer }
+    let owner = |one: &EndpointInfo| {
+        let node = (one.node_name.clone(), one.node_namespace.clone());
+        (node, one.gid.prefix)
     };
-    graph.subscriptions(&read).into_iter().map(pair).collect()
+    let pairs = with_writers(
+        graph.subscriptions(&read),
+        graph.publishers(&written),
+        owner,
+    );
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(reader, writer)| ServiceEndpoint { reader, writer })
+        .collect()
 }
 
 impl Side {
-    /// The roles of the endpoint that reads and of the one that writes.
+    /// The roles of the endpoint of the requests and of that of the responses.
     fn roles(self) -> [&'static str; 2] {
         match self {
-            Self::Client => ["Response Reader", "Request Writer"],
+            Self::Client => ["Request Writer", "Response Reader"],
             Self::Server => ["Request Reader", "Response Writer"],
         }
     }
@@ -143,9 +144,12 @@ impl ServiceEndpoint {
         short.unwrap_or(name)
     }
 
-    /// The DDS endpoints with their roles, the reader first as in rmw.
+    /// The DDS endpoints with their roles, that of the requests first as in rclpy.
     fn parts(&self, side: Side) -> Vec<(&'static str, &EndpointInfo)> {
-        let all = [Some(&self.reader), self.writer.as_ref()];
+        let mut all = [Some(&self.reader), self.writer.as_ref()];
+        if let Side::Client = side {
+            all.reverse();
+        }
         let roles = side.roles().into_iter().zip(all);
         roles
             .filter_map(|(role, endpoint)| Some((role, endpoint?)))
@@ -187,11 +191,11 @@ impl ServiceEndpoint {
             "GIDs:".into(),
         ];
         for (role, endpoint) in &parts {
-            lines.push(format!("- {role} : {}", gid_text(endpoint)));
+            lines.push(format!(" - {role} : {}", gid_text(endpoint)));
         }
         lines.push("QoS profiles:".into());
         for (role, endpoint) in &parts {
-            lines.push(format!("- {role} :"));
+            lines.push(format!(" - {role} :"));
             let policies = qos_lines(endpoint);
             lines.extend(policies.iter().map(|line| format!("      {line}")));
         }

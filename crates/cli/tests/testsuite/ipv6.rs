@@ -71,6 +71,13 @@ fn hosts_with_link_local_addresses_alone_meet_and_are_shown_with_their_interface
     ] {
         assert!(doctor.contains(&part), "no {part:?} in:\n{doctor}");
     }
+    let _hello = Program::start(here.pteros(&["doctor", "hello"]));
+    let mut hello = Program::start(there.pteros(&["doctor", "hello", "--json"]));
+    let greeter = link_local(&here, "a1");
+    hello.wait_for_line(TIMEOUT, |line| {
+        let by_multicast = line.split_once("\"multicast\":{");
+        by_multicast.is_some_and(|(_, callers)| callers.contains(&greeter))
+    });
     let why = output(there.pteros(&["topic", "why", "/news"]));
     assert!(why.contains("/news"), "{why}");
     assert!(publisher.is_running() && back.is_running());

@@ -7,6 +7,7 @@ mod bag_types;
 mod book;
 #[cfg(feature = "full")]
 mod checker;
+mod code_points;
 mod dds_names;
 mod demo;
 mod doctor;

@@ -282,7 +282,12 @@ fn the_plug_in_of_a_distribution_is_the_one_of_the_installation_or_the_named_one
     let folder = Folder::new("distributions");
     let command = folder.join("bin/pteros");
     install_program(env!("CARGO_BIN_EXE_pteros"), &command);
-    for (name, rmw) in [("", "7.3"), ("_humble", "6.1"), ("_kilted", "7.8")] {
+    for (name, rmw) in [
+        ("", "7.3"),
+        ("_humble", "6.1"),
+        ("_kilted", "7.8"),
+        ("_lyrical", "7.10"),
+    ] {
         let note = format!("\0pteros-rmw-build version={VERSION} rmw={rmw};\0");
         let bytes = [elf_header(), note.into_bytes()].concat();
         folder.write(&format!("lib/pteros/librmw_pteros_cpp{name}.so"), &bytes);
@@ -303,13 +308,17 @@ fn the_plug_in_of_a_distribution_is_the_one_of_the_installation_or_the_named_one
         (None, &["--distro", "humble"], "for ROS 2 humble into"),
         (Some("6.1.2"), &[], "for ROS 2 humble into"),
         (Some("7.8.2"), &[], "for ROS 2 kilted into"),
+        (Some("7.10.1"), &[], "for ROS 2 lyrical into"),
         (
             Some("7.8.2"),
             &["--distro", "kilted"],
             "for ROS 2 kilted into",
         ),
     ] {
-        assert_contains(&install(rmw, distro).ok(), expected);
+        let said = install(rmw, distro).ok();
+        assert_contains(&said, expected);
+        let is_untried = expected.contains("lyrical");
+        assert_eq!(said.contains("never run with it"), is_untried, "{said}");
         let installed = prefix.join("lib/librmw_pteros_cpp.so");
         assert!(
             installed.is_file(),
@@ -335,7 +344,7 @@ fn the_plug_in_of_a_distribution_is_the_one_of_the_installation_or_the_named_one
         (
             None,
             &["--distro", "foxy"],
-            "possible values: humble, jazzy, kilted",
+            "possible values: humble, jazzy, kilted, lyrical",
         ),
     ] {
         let said = install(rmw, distro);

@@ -43,11 +43,11 @@ fn services_are_listed_found_and_described() {
     );
     let verbose = domain.run("service info -v /add_two_ints").ok();
     for part in [
-        "Type: example_interfaces/srv/AddTwoInts\nClients count: 0\n\nServices count: 1\n\nNode name: adder\nNode namespace: /\nService type: example_interfaces/srv/AddTwoInts\n",
+        "Type: example_interfaces/srv/AddTwoInts\nClients count: 0\nServices count: 1\nNode name: adder\nNode namespace: /\nService type: example_interfaces/srv/AddTwoInts\n",
         "Service type hash: RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a\n",
-        "Endpoint type: SERVER\nEndpoint count: 2\nGIDs:\n- Request Reader : ",
-        "\n- Response Writer : ",
-        "QoS profiles:\n- Request Reader :\n      Reliability: RELIABLE\n",
+        "Endpoint type: SERVER\nEndpoint count: 2\nGIDs:\n - Request Reader : ",
+        "\n - Response Writer : ",
+        "QoS profiles:\n - Request Reader :\n      Reliability: RELIABLE\n",
     ] {
         assert_contains(&verbose, part);
     }

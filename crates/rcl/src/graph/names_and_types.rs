@@ -223,3 +223,49 @@ pub fn endpoint_infos(
     };
     endpoints.into_iter().map(info).collect()
 }
+
+/// The clients or the servers of a service as rmw lists them, those whose two endpoints are
+/// known: the reader and the writer, with type and hash of the service.
+pub fn service_endpoint_infos(
+    graph: &Graph,
+    service: &str,
+    of_clients: bool,
+) -> Vec<[TopicEndpointInfo; 2]> {
+    let (requests, replies) = (format!("rq{service}Request"), format!("rr{service}Reply"));
+    let (read, written) = match of_clients {
+        true => (replies, requests),
+        false => (requests, replies),
+    };
+    let infos = |topic: &str, is_writer| {
+        let mut infos = endpoint_infos(graph, topic, true, is_writer);
+        for info in &mut infos {
+            info.topic_type = service_type(type_of(&info.topic_type));
+        }
+        infos
+    };
+    let owner = |info: &TopicEndpointInfo| {
+        let participant = info.gid.first_chunk::<12>().copied();
+        let node = (info.node_namespace.clone(), info.node_name.clone());
+        (participant, node)
+    };
+    let pairs = with_writers(infos(&read, false), infos(&written, true), owner);
+    let pairs = pairs.into_iter();
+    pairs
+        .filter_map(|(reader, writer)| Some([reader, writer?]))
+        .collect()
+}
+
+/// The readers of a service's clients or servers, each with a writer of the same owner. A
+/// writer is missing until discovery has it.
+pub fn with_writers<T, O: PartialEq>(
+    readers: Vec<T>,
+    mut writers: Vec<T>,
+    owner: impl Fn(&T) -> O,
+) -> Vec<(T, Option<T>)> {
+    let pair = |reader: T| {
+        let at = (writers.iter()).position(|writer| owner(writer) == owner(&reader));
+        let writer = at.map(|at| writers.remove(at));
+        (reader, writer)
+    };
+    readers.into_iter().map(pair).collect()
+}

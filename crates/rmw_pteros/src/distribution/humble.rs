@@ -4,10 +4,8 @@
 //! nor of incompatible types. Its introspection lacks the keys of types, so it is copied
 //! into the layout that `pteros_typesupport` reads.
 
-use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 
-use parking_lot::Mutex;
 use pteros_msg::hash::TypeHash;
 use pteros_rcl::event_status::StatusKind;
 use pteros_runtime::config::{Config, DiscoveryRange};
@@ -16,6 +14,8 @@ use pteros_typesupport::introspection;
 use super::{Discovery, EventType, ServiceHashes, publisher, subscription};
 use crate::abi::Allocator;
 use crate::error::Outcome;
+
+pub(crate) use super::copied_members::members;
 
 /// `RMW_GID_STORAGE_SIZE`.
 pub const GID_BYTES: usize = 24;
@@ -169,94 +169,22 @@ pub(crate) unsafe fn service_hashes(_: *const ServiceTypeSupport) -> ServiceHash
     ServiceHashes::default()
 }
 
-/// The deepest nesting of messages. rosidl refuses recursive types.
-const DEPTH_MAX: usize = 64;
-
-/// The members of a type in the layout of `pteros_typesupport`: one copy per type, which
-/// is never freed, as rosidl's own. `None` without members, or nested too deeply.
+/// A type and its members in the layout of `pteros_typesupport`. The members of nested
+/// messages still point to handles of this distribution.
 ///
 /// # Safety
-/// Null, or the members of a type of rosidl, which live for ever.
-pub(crate) unsafe fn members(
-    theirs: *const MessageMembers,
-) -> Option<&'static introspection::MessageMembers> {
-    static COPIES: Mutex<Option<HashMap<usize, &'static Copied>>> = Mutex::new(None);
-    let mut copies = COPIES.lock();
-    let copies = copies.get_or_insert_default();
-    // SAFETY: as for this function.
-    let copied = unsafe { copy_of(theirs, copies, DEPTH_MAX) }?;
-    Some(&copied.0)
-}
-
-/// Copied members. They point to constants, which every thread may read.
-struct Copied(introspection::MessageMembers);
-
-// SAFETY: nothing writes to the members or to what they point to.
-unsafe impl Sync for Copied {}
-
-unsafe fn copy_of(
-    theirs: *const MessageMembers,
-    copies: &mut HashMap<usize, &'static Copied>,
-    depth: usize,
-) -> Option<&'static Copied> {
-    let depth = depth.checked_sub(1)?;
-    if let Some(known) = copies.get(&theirs.addr()) {
-        return Some(known);
-    }
-    // SAFETY: as for `members`.
-    let ours = unsafe {
-        let theirs = theirs.as_ref()?;
-        let list = match theirs.members.is_null() {
-            true => &[],
-            false => std::slice::from_raw_parts(theirs.members, theirs.member_count as usize),
-        };
-        let mut copied = Vec::with_capacity(list.len());
-        for member in list {
-            copied.push(member_of(member, copies, depth)?);
-        }
-        introspection::MessageMembers {
-            message_namespace: theirs.message_namespace,
-            message_name: theirs.message_name,
-            member_count: u32::try_from(copied.len()).ok()?,
-            size_of: theirs.size_of,
-            has_any_key_member: false,
-            members: copied.leak().as_ptr(),
-            init_function: theirs.init_function,
-            fini_function: theirs.fini_function,
-        }
-    };
-    let ours: &'static Copied = Box::leak(Box::new(Copied(ours)));
-    copies.insert(theirs.addr(), ours);
-    Some(ours)
-}
-
-unsafe fn member_of(
-    theirs: &MessageMember,
-    copies: &mut HashMap<usize, &'static Copied>,
-    depth: usize,
-) -> Option<introspection::MessageMember> {
-    // SAFETY: null, or a handle of the introspection typesupport.
-    let nested = match unsafe { theirs.members.as_ref() } {
-        None => std::ptr::null(),
-        Some(handle) => {
-            // SAFETY: the data of such a handle are MessageMembers.
-            let members = unsafe { copy_of(handle.data.cast(), copies, depth) }?;
-            let handle = introspection::MessageTypeSupport {
-                typesupport_identifier: handle.typesupport_identifier,
-                data: std::ptr::from_ref(&members.0).cast(),
-                func: None,
-                get_type_hash_func: None,
-                get_type_description_func: std::ptr::null(),
-                get_type_description_sources_func: std::ptr::null(),
-            };
-            std::ptr::from_ref(Box::leak(Box::new(handle)))
-        }
-    };
-    Some(introspection::MessageMember {
+/// The members of a type of rosidl.
+pub(super) unsafe fn in_our_layout(
+    theirs: &MessageMembers,
+) -> (
+    introspection::MessageMembers,
+    Vec<introspection::MessageMember>,
+) {
+    let member = |theirs: &MessageMember| introspection::MessageMember {
         name: theirs.name,
         type_id: theirs.type_id,
         string_upper_bound: theirs.string_upper_bound,
-        members: nested,
+        members: theirs.members.cast(),
         is_key: false,
         is_array: theirs.is_array,
         array_size: theirs.array_size,
@@ -269,7 +197,20 @@ unsafe fn member_of(
         fetch_function: theirs.fetch_function,
         assign_function: theirs.assign_function,
         resize_function: theirs.resize_function,
-    })
+    };
+    let ours = introspection::MessageMembers {
+        message_namespace: theirs.message_namespace,
+        message_name: theirs.message_name,
+        member_count: theirs.member_count,
+        size_of: theirs.size_of,
+        has_any_key_member: false,
+        members: std::ptr::null(),
+        init_function: theirs.init_function,
+        fini_function: theirs.fini_function,
+    };
+    // SAFETY: as for this function.
+    let list = unsafe { super::copied_members::list(theirs.members, theirs.member_count) };
+    (ours, list.iter().map(member).collect())
 }
 
 #[cfg(test)]
@@ -280,7 +221,11 @@ pub(crate) mod headers {
 
     pub(crate) const C_HEADERS: &[&str] = &["rmw/localhost.h"];
     /// Structures of `abi.rs` that rmw 6.1 lacks.
-    pub(crate) const ABSENT: &[&str] = &["MatchedStatus"];
+    pub(crate) const ABSENT: &[&str] = &[
+        "MatchedStatus",
+        "ServiceEndpointInfo",
+        "ServiceEndpointInfoArray",
+    ];
     pub(crate) const CONSTANTS: &[(&str, u64)] = &[("RMW_LOCALHOST_ONLY_ENABLED", 1)];
     pub(crate) const QOS_HAS_BEST_AVAILABLE: bool = false;
     pub(crate) const SOURCES: &[&str] = &[include_str!("humble.rs")];

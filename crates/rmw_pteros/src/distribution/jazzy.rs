@@ -7,6 +7,7 @@ use crate::abi::Allocator;
 use crate::error::Outcome;
 
 pub use super::since_iron::*;
+pub use super::until_kilted::*;
 
 /// The number of the first event.
 pub(crate) const FIRST_EVENT_TYPE: u32 = 0;
@@ -47,6 +48,7 @@ impl DiscoveryFields {
 #[cfg(test)]
 pub(crate) mod headers {
     pub(crate) use super::super::since_iron::headers::*;
+    pub(crate) use super::super::until_kilted::headers::*;
 
     use super::DiscoveryFields;
     use crate::header_check::{Field, layout};

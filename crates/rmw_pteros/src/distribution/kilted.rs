@@ -2,6 +2,7 @@
 //! count from 1, and the init options have no `localhost_only`.
 
 pub use super::since_iron::{DiscoveryOptions as DiscoveryFields, *};
+pub use super::until_kilted::*;
 
 /// The number of the first event, after `RMW_EVENT_INVALID`.
 pub(crate) const FIRST_EVENT_TYPE: u32 = 1;
@@ -9,6 +10,7 @@ pub(crate) const FIRST_EVENT_TYPE: u32 = 1;
 #[cfg(test)]
 pub(crate) mod headers {
     pub(crate) use super::super::since_iron::headers::*;
+    pub(crate) use super::super::until_kilted::headers::*;
 
     use super::DiscoveryFields;
     use crate::header_check::Field;

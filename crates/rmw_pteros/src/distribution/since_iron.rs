@@ -11,9 +11,7 @@ use super::{Discovery, EventType, ServiceHashes, publisher, subscription};
 use crate::abi::Allocator;
 use crate::error::Outcome;
 
-pub use pteros_typesupport::introspection::{
-    MessageMember, MessageMembers, MessageTypeSupport, TypeHash,
-};
+pub use pteros_typesupport::introspection::{MessageMembers, MessageTypeSupport, TypeHash};
 
 /// `RMW_GID_STORAGE_SIZE`.
 pub const GID_BYTES: usize = 16;
@@ -198,25 +196,14 @@ unsafe fn type_hash(hash: *const TypeHash) -> Option<OurTypeHash> {
     (hash.version == 1).then_some(OurTypeHash::rihs01(hash.value))
 }
 
-/// The members of a type in the layout of `pteros_typesupport`, which is this one.
-///
-/// # Safety
-/// Null, or the members of a type of rosidl, which live for ever.
-pub(crate) unsafe fn members(theirs: *const MessageMembers) -> Option<&'static MessageMembers> {
-    // SAFETY: as for this function.
-    unsafe { theirs.as_ref() }
-}
-
 #[cfg(test)]
 pub(crate) mod headers {
     //! Names that the header check compares in these distributions.
     use super::*;
     use crate::abi::CountStatus;
     use crate::header_check::{Layout, layout};
+    use pteros_typesupport::introspection::MessageMember;
 
-    pub(crate) const C_HEADERS: &[&str] =
-        &["rmw/discovery_options.h", "rosidl_runtime_c/type_hash.h"];
-    pub(crate) const ABSENT: &[&str] = &[];
     pub(crate) const CONSTANTS: &[(&str, u64)] = &[
         ("sizeof(rmw_peer_address_t)", PEER_BYTES as u64),
         ("RMW_AUTOMATIC_DISCOVERY_RANGE_OFF", OFF as u64),

@@ -102,7 +102,7 @@ unsafe extern "C" fn reallocate(
 
 /// Calls `function` with allocators that allow 0, 1, 2 … allocations, until it succeeds.
 /// Returns how many it needs.
-fn fails_cleanly_until_enough(name: &str, mut function: impl FnMut(Allocator) -> Ret) -> usize {
+pub fn fails_cleanly_until_enough(name: &str, mut function: impl FnMut(Allocator) -> Ret) -> usize {
     for allowed in 0..1_000 {
         let scarce = Scarce::default();
         scarce.left.set(allowed);

@@ -284,14 +284,17 @@ impl<const BYTES: usize> Frame<BYTES> {
 
 /// A member of a type; `count` elements of an array, or 0.
 pub fn member(name: &'static CStr, type_id: u8, offset: usize, count: usize) -> MessageMember {
-    MessageMember {
-        name: name.as_ptr(),
-        type_id,
-        is_array: count > 0,
-        array_size: count,
-        offset: u32::try_from(offset).unwrap(),
-        ..zeroed()
-    }
+    let mut member: MessageMember = zeroed();
+    #[cfg(not(distribution = "lyrical"))]
+    let fields = &mut member;
+    #[cfg(distribution = "lyrical")]
+    let fields = &mut member.common;
+    fields.name = name.as_ptr();
+    fields.type_id = type_id;
+    fields.is_array = count > 0;
+    fields.array_size = count;
+    fields.offset = u32::try_from(offset).unwrap();
+    member
 }
 
 /// A message type of one number and one string, as rosidl makes it for C.
@@ -379,7 +382,7 @@ fn finalized_type_support(
         message_name: name.as_ptr(),
         member_count: u32::try_from(members.len()).unwrap(),
         size_of,
-        members: members.as_ptr(),
+        members: members.as_ptr().cast(),
         fini_function,
         ..zeroed()
     }));
@@ -457,7 +460,7 @@ fn localhost() -> DiscoveryFields {
     (fields.localhost_only = 1);
     #[cfg(distribution = "jazzy")]
     (fields.discovery_options.automatic_discovery_range = LOCALHOST);
-    #[cfg(distribution = "kilted")]
+    #[cfg(any(distribution = "kilted", distribution = "lyrical"))]
     (fields.automatic_discovery_range = LOCALHOST);
     fields
 }

@@ -23,6 +23,8 @@
 extern crate rmw_pteros_cpp_humble as rmw_pteros_cpp;
 #[cfg(distribution = "kilted")]
 extern crate rmw_pteros_cpp_kilted as rmw_pteros_cpp;
+#[cfg(distribution = "lyrical")]
+extern crate rmw_pteros_cpp_lyrical as rmw_pteros_cpp;
 
 mod allocations;
 // They watch matches by events, which Humble lacks.
@@ -38,6 +40,8 @@ mod loans;
 mod message_cost;
 #[cfg(feature = "zenoh")]
 mod over_zenoh;
+#[cfg(distribution = "lyrical")]
+mod service_endpoints;
 mod service_identity;
 mod system_calls;
 mod undecodable;

@@ -86,7 +86,7 @@ fn control_file(variant: Variant, machine: &Machine, needs: Glibc, kibibytes: u6
          Description: command line for ROS 2 graphs\n \
          Shows, publishes and measures topics, calls services and actions, runs launch\n \
          files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n \
-         `pteros rmw install` installs a middleware plug-in for ROS 2\n Humble, Jazzy or Kilted.\n{zenoh}",
+         `pteros rmw install` installs a middleware plug-in for ROS 2\n Humble, Jazzy, Kilted or Lyrical (by the headers).\n{zenoh}",
         machine.debian, needs.0, needs.1
     )
 }

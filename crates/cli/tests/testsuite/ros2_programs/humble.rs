@@ -4,9 +4,10 @@
 //! PTEROS_ROS2_HUMBLE names the installation.
 
 use super::graphs::{Side, run_alone, run_both_ways};
+use super::native::secured_programs_meet;
 use super::ros2::{Program, Ros2};
 use super::{LINE_MAX, OTHERS, PLUG_IN};
-use crate::support::Domain;
+use crate::support::{Domain, assert_contains};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
@@ -48,6 +49,39 @@ fn humble_programs_run_on_the_plug_in_alone_and_with_others() {
         let rmw = PLUG_IN;
         let jazzy = Side { ros2: &jazzy, rmw };
         assert!(run_both_ways(&domain, side(PLUG_IN), jazzy) > 5);
+    }
+}
+
+/// Enclaves on the plug-in alone and with those of Humble's other middlewares that were
+/// built with DDS Security.
+#[test]
+#[ignore = "half a minute, and needs PTEROS_ROS2_HUMBLE; cargo xtask test --all"]
+fn secured_programs_of_humble_meet_on_the_plug_in_and_with_others() {
+    let Some(humble) = find() else { return };
+    secured_programs_meet(&humble, humble.middlewares());
+}
+
+/// Topics and services over Zenoh alone, without a router, if the plug-in is built with it.
+#[test]
+#[ignore = "seconds, and needs PTEROS_ROS2_HUMBLE; cargo xtask test --all"]
+fn humble_programs_meet_over_zenoh() {
+    let Some(humble) = find() else { return };
+    let domain = Domain::new();
+    let wire = [("PTEROS_WIRE", "zenoh"), ("PTEROS_SHARED_MEMORY", "off")];
+    let humble = humble.with(&wire.map(|(name, value)| (name, value.to_owned())));
+    let start = |name: &str| humble.start(&domain, PLUG_IN, &format!("demo_nodes_cpp/{name}"));
+    let mut talker = start("talker");
+    if !talker.expect_or_end("Publishing: ") {
+        assert_contains(&talker.seen, "Zenoh, which is not in this rmw_pteros_cpp");
+        let _ = skip("the plug-in for Humble is built without Zenoh");
+        return;
+    }
+    let mut listener = start("listener");
+    listener.expect("I heard: [Hello World");
+    let server = start("add_two_ints_server");
+    start("add_two_ints_client").expect("Result of add_two_ints: 5");
+    for program in [talker, listener, server] {
+        program.interrupt();
     }
 }
 

@@ -313,6 +313,12 @@ fn secured_programs_and_unsecured_ones_are_apart() {
 #[test]
 fn secured_programs_meet_those_of_other_middlewares() {
     let Some(ros2) = Ros2::find() else { return };
+    secured_programs_meet(&ros2, ros2.others());
+}
+
+/// Those on the plug-in meet those of each of these middlewares. An unsecured one beside
+/// them hears nothing, and one without its enclave ends.
+pub fn secured_programs_meet(ros2: &Ros2, others: impl Iterator<Item = &'static str>) {
     let programs = [
         "talker",
         "listener",
@@ -327,7 +333,14 @@ fn secured_programs_meet_those_of_other_middlewares() {
     let [talker, listener, server, client] = &programs;
     let domain = Domain::new();
     let keystore = ros2.keystore(&domain, "keystore_of_pairs", &["/one", "/other"]);
-    for other in ros2.others() {
+    let unsecured = ros2.start(&domain, PLUG_IN, listener);
+    let absent = ros2.secured(&keystore, "/absent");
+    assert!(
+        !absent
+            .start(&domain, PLUG_IN, talker)
+            .expect_or_end("Publishing: ")
+    );
+    for other in others {
         let start = |enclave: &str, rmw: &str, program: &str| {
             ros2.secured(&keystore, enclave)
                 .start(&domain, rmw, program)
@@ -356,4 +369,6 @@ fn secured_programs_meet_those_of_other_middlewares() {
             serving.interrupt();
         }
     }
+    let heard = unsecured.interrupt();
+    assert!(!heard.contains("I heard"), "{heard}");
 }

@@ -64,10 +64,14 @@ impl Ros2 {
 
     /// The same, for programs in an enclave.
     pub fn secured(&self, keystore: &Path, enclave: &str) -> Self {
-        Self {
-            variables: secured(keystore, enclave).into(),
-            ..self.clone()
-        }
+        self.with(&secured(keystore, enclave))
+    }
+
+    /// The same, for programs with these variables, too.
+    pub fn with(&self, variables: &[(&'static str, String)]) -> Self {
+        let mut changed = self.clone();
+        changed.variables.extend_from_slice(variables);
+        changed
     }
 
     /// Makes a keystore with these enclaves, for the domain.
