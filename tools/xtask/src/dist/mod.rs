@@ -136,7 +136,11 @@ pub fn run(arguments: &Arguments) -> Result<String> {
     }
     let mut names = Vec::new();
     for entry in fs::read_dir(&folder)? {
-        names.push(entry?.file_name());
+        let entry = entry?;
+        // A run for another machine has folders here.
+        if entry.path().is_file() {
+            names.push(entry.file_name());
+        }
     }
     names.sort();
     let sums = run_tool(Command::new("sha256sum").args(&names).current_dir(&folder))?;
