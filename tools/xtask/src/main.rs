@@ -25,6 +25,7 @@ mod machine;
 mod mutants;
 mod namespace;
 mod nightly;
+mod package_build;
 mod peers;
 mod peers_check;
 mod picture;
@@ -43,7 +44,6 @@ mod test_queue;
 mod tidy;
 mod tree_copy;
 mod wheel;
-mod zig_build;
 
 use std::process::ExitStatus;
 

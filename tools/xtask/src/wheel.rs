@@ -1,9 +1,9 @@
-//! `cargo xtask wheel [--debug | --manylinux] [--zenoh] [--out DIR]`: builds the Python wheel, by
-//! default into `target/wheel`.
+//! `cargo xtask wheel [--debug | --manylinux [--target MACHINE]] [--zenoh] [--out DIR]`: builds the
+//! Python wheel, by default into `target/wheel`.
 //!
 //! The native module and the command are built with the profile `dist`, for this
 //! machine's glibc or newer ones. With `--manylinux` zig links them for glibc 2.28, as
-//! `cargo xtask dist` does. With `--debug` the module alone is built, with the
+//! `cargo xtask dist` does, for this processor or another one. With `--debug` the module alone is built, with the
 //! development profile, for tests. `--zenoh` adds the Zenoh transport. `crates/python/wheel.py` packs them with the Python
 //! packages and finds the tag; it needs `python3` and nothing else.
 
@@ -14,27 +14,22 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
-use crate::machine::Machine;
+use crate::package_build::{Glibc, Linker, Options, PackageBuild};
 use crate::peers::target_folder;
-use crate::progress;
-use crate::zig_build::{self, GLIBC_MIN};
 
-/// How the binaries are built.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Build {
-    Debug,
-    Host,
-    Manylinux,
-}
+/// The native module, as cargo names it.
+const MODULE: &str = "libpteros_native.so";
 
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The module alone, with the development profile, for tests
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["target", "profile"])]
     debug: bool,
     /// For glibc 2.28; needs zig
     #[arg(long, conflicts_with = "debug")]
     manylinux: bool,
+    #[command(flatten)]
+    build: Options,
     /// With the Zenoh transport
     #[arg(long)]
     zenoh: bool,
@@ -45,32 +40,34 @@ pub struct Arguments {
 
 /// Runs the command. Returns the line to print: the wheel's path.
 pub fn run(arguments: Arguments) -> Result<String> {
-    let build = match (arguments.debug, arguments.manylinux) {
-        (true, _) => Build::Debug,
-        (_, true) => Build::Manylinux,
-        _ => Build::Host,
+    let (linker, options) = match (arguments.debug, arguments.manylinux) {
+        (true, _) => (Linker::Host, Options::for_tests()),
+        (_, true) => (Linker::Zig, arguments.build),
+        _ => (Linker::Host, arguments.build),
     };
-    let target = target_folder()?;
-    let built = match build {
-        Build::Debug => target.join("debug"),
-        Build::Host => target.join("dist"),
-        Build::Manylinux => target.join(Machine::own()?.triple).join("dist"),
+    let build = PackageBuild::open(&options, linker)?;
+    let (module_features, command_features) = match arguments.zenoh {
+        true => ("zenoh", "full,zenoh"),
+        false => ("", "full"),
     };
-    let module_features = if arguments.zenoh { "zenoh" } else { "" };
-    let command_features = if arguments.zenoh {
-        "full,zenoh"
-    } else {
-        "full"
+    build.build("pteros-python", module_features)?;
+    let out = match arguments.out {
+        Some(folder) => folder,
+        None => target_folder()?.join("wheel"),
     };
-    build_package("pteros-python", module_features, build)?;
-    let out = arguments.out.unwrap_or_else(|| target.join("wheel"));
-    let mut pack = packer(&built.join("libpteros_native.so"), &out);
-    if build != Build::Debug {
-        build_package("pteros-cli", command_features, build)?;
-        pack.arg("--command").arg(built.join("pteros"));
+    if arguments.debug {
+        return pack_wheel(&mut packer(&build.built(MODULE)?, &out));
     }
-    if build == Build::Manylinux {
-        pack.args(["--glibc-max", &format!("{}.{}", GLIBC_MIN.0, GLIBC_MIN.1)]);
+    build.build("pteros-cli", command_features)?;
+    pack(&build, &out)
+}
+
+/// Packs the module and the command that have been built last. Returns the wheel's path.
+pub fn pack(build: &PackageBuild, out: &Path) -> Result<String> {
+    let mut pack = packer(&build.built(MODULE)?, out);
+    pack.arg("--command").arg(build.built("pteros")?);
+    if let Some(Glibc(major, minor)) = build.glibc_max() {
+        pack.args(["--glibc-max", &format!("{major}.{minor}")]);
     }
     pack_wheel(&mut pack)
 }
@@ -85,7 +82,7 @@ pub fn unpack(built: &Path) -> Result<()> {
             fs::remove_dir_all(folder).with_context(|| format!("empty {}", folder.display()))?;
         }
     }
-    let wheel = pack_wheel(&mut packer(&built.join("libpteros_native.so"), &out))?;
+    let wheel = pack_wheel(&mut packer(&built.join(MODULE), &out))?;
     // Both as pip does. Without the bytecode, Python could compile the sources at each start.
     for module in [&["zipfile", "-e", &wheel] as &[&str], &["compileall", "-q"]] {
         let mut python = Command::new("python3");
@@ -116,26 +113,4 @@ fn pack_wheel(pack: &mut Command) -> Result<String> {
         bail!("crates/python/wheel.py failed");
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// Builds a package with these features.
-fn build_package(package: &str, features: &str, build: Build) -> Result<()> {
-    let mut cargo = Command::new("cargo");
-    if build == Build::Manylinux {
-        zig_build::add_arguments(&mut cargo)
-            .context("install zig; without `--manylinux` the wheel needs none")?;
-    } else {
-        cargo.arg("build");
-    }
-    let profile = match build {
-        Build::Debug => "dev",
-        Build::Host | Build::Manylinux => "dist",
-    };
-    cargo
-        .args(["--profile", profile, "-p", package])
-        .args(["--features", features])
-        .current_dir(root());
-    let status = progress::run_build(&mut cargo).context("run cargo")?;
-    ensure!(status.success(), "{package} does not build");
-    Ok(())
 }

@@ -20,16 +20,20 @@ use crate::peers::target_folder;
 const SUITE: &str = "sid";
 /// For every target: the compiler, the emulators, and what crates with C need.
 const PACKAGES: &str = "ca-certificates,cargo,cmake,g++,gcc,make,perl,qemu-user,rustc";
-/// Where the checkout and the build folder are within the root.
+/// Where the checkout and cargo's build folder are within the root.
 const SOURCES: &str = "/src";
-const BUILT: &str = "/build";
+const TARGET: &str = "/target";
+/// What is built in the root, within the build folder.
+const BUILT: &str = "cross/built";
+/// Where programs are within the root.
+pub const PATH_INSIDE: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Binds the folders, and runs the command in the root. Arguments: root, checkout, build
 /// folder, registry, then variables and command for `env`.
 const ENTER: &str = r#"
-root=$1; sources=$2; built=$3; registry=$4; shift 4
+root=$1; sources=$2; target=$3; registry=$4; shift 4
 mount --rbind "$sources" "$root/src"
-mount --bind "$built" "$root/build"
+mount --bind "$target" "$root/target"
 mount --bind "$registry" "$root/cargo/registry"
 mount --bind /etc/ssl/certs "$root/etc/ssl/certs"
 mount --bind /etc/resolv.conf "$root/etc/resolv.conf"
@@ -37,8 +41,9 @@ for folder in dev proc sys; do mount --rbind "/$folder" "$root/$folder"; done
 exec chroot "$root" /usr/bin/env -i "$@"
 "#;
 
-/// The root, and the folder of what is built in it.
+/// The root, and cargo's build folder, which has the root and what is built in it.
 pub struct ForeignRoot {
+    target: PathBuf,
     folder: PathBuf,
     built: PathBuf,
 }
@@ -46,10 +51,11 @@ pub struct ForeignRoot {
 impl ForeignRoot {
     /// The root that an earlier [`ForeignRoot::open`] has made.
     pub fn existing() -> Result<Self> {
-        let folder = target_folder()?.join("cross");
+        let target = target_folder()?;
         Ok(Self {
-            built: folder.join("built"),
-            folder: folder.join("root"),
+            built: target.join(BUILT),
+            folder: target.join("cross/root"),
+            target,
         })
     }
 
@@ -80,21 +86,9 @@ impl ForeignRoot {
         }
         fs::create_dir_all(&self.built).context("create the folder of builds")?;
         eprintln!("making a Debian root for cross builds: once, minutes, 2 GB");
-        let log = self.log();
-        let mut make = Command::new("mmdebstrap");
-        make.args(["--variant=apt", "--format=directory"])
-            .arg(format!("--include={PACKAGES}"))
-            // A mirror may be a snapshot.
-            .arg("--aptopt=Acquire::Check-Valid-Until \"false\"")
-            .arg("--aptopt=APT::Install-Recommends \"false\"")
-            // Without it, dpkg waits for the disk after every file.
-            .arg("--dpkgopt=force-unsafe-io")
-            .arg(SUITE)
-            .arg(&self.folder);
-        run_logged(&mut make, &log)
-            .context("make the root; it needs mmdebstrap (apt-get install mmdebstrap) and a mirror of Debian")?;
-        for place in [SOURCES, BUILT, "/cargo/registry"] {
-            fs::create_dir_all(self.inside(place)).context("create the places of folders")?;
+        make_debian(&["--variant=apt"], PACKAGES, SUITE, &self.folder)?;
+        for place in [SOURCES, TARGET, "/cargo/registry"] {
+            fs::create_dir_all(self.outside(place)).context("create the places of folders")?;
         }
         fs::write(done, "")?;
         Ok(())
@@ -129,17 +123,13 @@ impl ForeignRoot {
             .args(["--mount", "--", "sh", "-euc", ENTER, "sh"])
             .arg(&self.folder)
             .arg(root().canonicalize()?)
-            .arg(&self.built)
+            .arg(&self.target)
             .arg(registry)
             .arg(format!("--chdir={SOURCES}"))
-            .args([
-                "HOME=/tmp",
-                "CARGO_HOME=/cargo",
-                "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-                "LANG=C",
-            ])
+            .args(["HOME=/tmp", "CARGO_HOME=/cargo", "LANG=C"])
+            .arg(format!("PATH={PATH_INSIDE}"))
             .arg("DEBIAN_FRONTEND=noninteractive")
-            .arg(format!("CARGO_TARGET_DIR={BUILT}"))
+            .arg(format!("CARGO_TARGET_DIR={TARGET}/{BUILT}"))
             // What `progress::run_build` reads.
             .args([
                 "CARGO_TERM_PROGRESS_WHEN=always",
@@ -160,19 +150,46 @@ impl ForeignRoot {
         variables: &[String],
         words: &[&str],
     ) -> Result<Command> {
-        let path = format!("{BUILT}/{}/debug/{name}", target.machine.triple);
+        let path = format!("{TARGET}/{BUILT}/{}/debug/{name}", target.machine.triple);
         let library = format!("/usr/{}", target.compiler);
         let emulated = [&[target.emulator, "-L", &library, &path], words].concat();
         self.command(variables, &emulated)
     }
 
-    fn inside(&self, place: &str) -> PathBuf {
+    /// The place within the root of a file of the build folder.
+    pub fn inside(&self, path: &Path) -> Result<PathBuf> {
+        let path = path
+            .strip_prefix(&self.target)
+            .context("a file elsewhere")?;
+        Ok(Path::new(TARGET).join(path))
+    }
+
+    /// The place of a file of the root.
+    pub fn outside(&self, place: &str) -> PathBuf {
         self.folder.join(place.trim_start_matches('/'))
     }
 
     fn log(&self) -> PathBuf {
         self.folder.with_file_name("log")
     }
+}
+
+/// Makes a root of Debian from the mirror that mmdebstrap chooses.
+pub fn make_debian(options: &[&str], packages: &str, suite: &str, folder: &Path) -> Result<()> {
+    let mut make = Command::new("mmdebstrap");
+    make.arg("--format=directory")
+        .args(options)
+        .arg(format!("--include={packages}"))
+        // A mirror may be a snapshot.
+        .arg("--aptopt=Acquire::Check-Valid-Until \"false\"")
+        .arg("--aptopt=APT::Install-Recommends \"false\"")
+        // Without it, dpkg waits for the disk after every file.
+        .arg("--dpkgopt=force-unsafe-io")
+        .arg(suite)
+        .arg(folder);
+    run_logged(&mut make, &folder.with_file_name("log")).context(
+        "make the root; it needs mmdebstrap (apt-get install mmdebstrap) and a mirror of Debian",
+    )
 }
 
 /// The variables of the caller that hold inside, too.

@@ -6,11 +6,13 @@
 //! and by shared memory. Emulators cannot show weak memory ordering (see `cargo xtask
 //! loom`), other page sizes of the kernel, or speed.
 
+mod board;
 mod foreign_root;
 mod pairs;
 mod target;
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -19,9 +21,11 @@ use crate::checkout::root;
 use crate::counts::Counts;
 use crate::peers::target_folder;
 use crate::progress;
-use foreign_root::ForeignRoot;
+pub use board::Board;
+pub use foreign_root::{ForeignRoot, PATH_INSIDE};
 pub use pairs::run_inside as run_pairs_inside;
-use target::{Extent, TESTED_PACKAGES, Target};
+pub use target::Target;
+use target::{Extent, TESTED_PACKAGES};
 
 #[derive(Default, clap::Args)]
 pub struct Arguments {
@@ -98,8 +102,7 @@ fn build_and_run(foreign: &ForeignRoot, target: &Target) -> Result<(String, usiz
     );
     if target.extent == Extent::Command {
         build_command(foreign, target)?;
-        build_host_command()?;
-        let pairs = pairs::run_in_namespace(target)?;
+        let pairs = run_pairs(target, None)?;
         line += &format!("; the command runs; {pairs} pairs of talker and listener meet");
     }
     Ok((line, counts.passed))
@@ -174,6 +177,14 @@ fn build_command(foreign: &ForeignRoot, target: &Target) -> Result<()> {
         String::from_utf8_lossy(&version.stderr)
     );
     Ok(())
+}
+
+/// Lets a talker and a listener meet on the target and on this machine, by each path.
+/// The target's command is that of `cargo xtask cross`, or one that runs on a board.
+/// Returns how many pairs there are.
+pub fn run_pairs(target: &Target, packed: Option<&Path>) -> Result<usize> {
+    build_host_command()?;
+    pairs::run_in_namespace(target, packed)
 }
 
 fn build_host_command() -> Result<()> {

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::board::Board;
 use super::foreign_root::ForeignRoot;
-use super::target::{TARGETS, Target};
+use super::target::{Target, select};
 use crate::namespace;
 use crate::peers::target_folder;
 
-/// The task that runs inside of the private network. Its argument is the target's name.
+/// The task that runs inside of the private network. Its arguments are the target's name
+/// and the command of a package, if it is that one.
 const INSIDE_TASK: &str = "cross-pairs-inside";
 /// Messages that the listener hears.
 const HEARD_MIN: usize = 3;
@@ -33,10 +35,13 @@ enum Side {
 }
 
 /// Runs every pair in a private network. Returns how many there are.
-pub fn run_in_namespace(target: &Target) -> Result<usize> {
+pub fn run_in_namespace(target: &Target, packed: Option<&Path>) -> Result<usize> {
     let own = std::env::current_exe()?;
     let mut command = namespace::command(true, &own.to_string_lossy())?;
-    let status = command.args([INSIDE_TASK, target.machine.name]).status()?;
+    command
+        .args([INSIDE_TASK, target.machine.name])
+        .args(packed);
+    let status = command.status()?;
     ensure!(
         status.success(),
         "a talker and a listener on {} do not meet, see above",
@@ -47,16 +52,19 @@ pub fn run_in_namespace(target: &Target) -> Result<usize> {
 
 /// Runs every pair, inside of the network.
 pub fn run_inside(arguments: &[String]) -> Result<()> {
-    let named = |target: &&Target| {
-        arguments
-            .first()
-            .is_some_and(|name| name == target.machine.name)
+    let (name, packed) = match arguments {
+        [name] => (name, None),
+        [name, packed] => (name, Some(packed)),
+        _ => bail!("usage: {INSIDE_TASK} TARGET [COMMAND]"),
     };
-    let Some(target) = TARGETS.iter().find(named) else {
-        bail!("usage: {INSIDE_TASK} TARGET");
+    let [target] = select(std::slice::from_ref(name))?[..] else {
+        bail!("usage: {INSIDE_TASK} TARGET [COMMAND]");
     };
     let programs = Programs {
-        root: ForeignRoot::existing()?,
+        emulated: match packed {
+            None => Emulated::Built(ForeignRoot::existing()?),
+            Some(packed) => Emulated::Packed(Board::existing(target)?, packed.clone()),
+        },
         target,
         here: host_program()?,
     };
@@ -93,8 +101,16 @@ pub fn host_program() -> Result<PathBuf> {
     Ok(target_folder()?.join("debug/pteros"))
 }
 
+/// The command of the target.
+enum Emulated {
+    /// The one that cargo has built in the root.
+    Built(ForeignRoot),
+    /// One of a package, on a board.
+    Packed(Board, String),
+}
+
 struct Programs {
-    root: ForeignRoot,
+    emulated: Emulated,
     target: &'static Target,
     here: PathBuf,
 }
@@ -116,8 +132,13 @@ impl Programs {
                 Ok(command)
             }
             Side::Target => {
-                let variable = format!("PTEROS_SHARED_MEMORY={state}");
-                self.root.program(self.target, "pteros", &[variable], words)
+                let variables = [format!("PTEROS_SHARED_MEMORY={state}")];
+                match &self.emulated {
+                    Emulated::Built(root) => root.program(self.target, "pteros", &variables, words),
+                    Emulated::Packed(board, program) => {
+                        board.command(&variables, &[&[program.as_str()], words].concat())
+                    }
+                }
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The targets of `cargo xtask cross`, and how far each is tried.
 
-use anyhow::{Result, bail};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 
 use crate::machine::{AARCH64, ARMV7, Machine, S390X};
 
@@ -76,6 +78,34 @@ fn find(name: &str) -> Result<&'static Target> {
 }
 
 impl Target {
+    /// The target of a machine.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(machine: &Machine) -> Result<&'static Self> {
+        let found = TARGETS.iter().find(|target| target.machine == *machine);
+        found.with_context(|| format!("cargo xtask cross has no target {}", machine.name))
+    }
+
+    /// The line for binfmt_misc that hands programs of the target, which is a 64-bit
+    /// little-endian one, to the emulator. The kernel opens the emulator at once (`F`), so
+    /// that it need not be in the root of the program.
+    pub fn binfmt_rule(&self, emulator: &Path) -> String {
+        let [low, high] = self.machine.elf.to_le_bytes();
+        let escape = |bytes: &[u8]| -> String {
+            bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
+        };
+        // The beginning of an ELF file: identification, type, machine. Both types of
+        // programs differ in the lowest bit; the ABI of the system is not compared.
+        let identification = [b"\x7fELF\x02\x01\x01", [0_u8; 9].as_slice()].concat();
+        let magic = [&identification[..], &[2, 0, low, high]].concat();
+        let mut mask = [0xff; 20];
+        mask[7] = 0;
+        mask[16] = 0xfe;
+        let (magic, mask) = (escape(&magic), escape(&mask));
+        format!(":pteros:M::{magic}:{mask}:{}:F", emulator.display())
+    }
+
     /// Debian's packages for it, beside those of every target.
     pub fn packages(&self) -> [String; 4] {
         let (debian, compiler) = (self.machine.debian, self.compiler);
@@ -117,6 +147,28 @@ mod tests {
         assert_eq!(
             names(&["arm64"]).unwrap_err().to_string(),
             "no target \"arm64\"; there are aarch64, armv7, s390x"
+        );
+    }
+
+    #[test]
+    fn the_kernel_hands_programs_of_the_target_to_the_emulator() {
+        let rule = Target::of(&AARCH64).unwrap().binfmt_rule(Path::new("/e"));
+        let parts: Vec<&str> = rule.split(':').collect();
+        let ["", "pteros", "M", "", magic, mask, "/e", "F"] = parts[..] else {
+            panic!("{rule}");
+        };
+        assert_eq!(magic.matches("\\x").count(), 20);
+        assert_eq!(mask.matches("\\x").count(), 20);
+        assert!(
+            magic.starts_with(r"\x7f\x45\x4c\x46\x02\x01\x01\x00"),
+            "{rule}"
+        );
+        assert!(magic.ends_with(r"\x02\x00\xb7\x00"), "{rule}");
+        assert!(mask.ends_with(r"\xfe\xff\xff\xff"), "{rule}");
+        let refused = Target::of(&crate::machine::X86_64).unwrap_err();
+        assert!(
+            refused.to_string().contains("no target x86_64"),
+            "{refused}"
         );
     }
 

@@ -8,9 +8,10 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::machine::Machine;
+use crate::package_build::{Glibc, PackageBuild};
 use crate::plug_ins;
 
-use super::{Glibc, PLUG_IN_FOLDER, VARIANTS, VERSION, Variant, check_tree, run_tool, tar};
+use super::{PLUG_IN_FOLDER, VARIANTS, VERSION, Variant, check_tree, run_tool, tar};
 
 /// Writes the package of `tree`, whose content goes below `/usr`.
 pub(super) fn write(
@@ -48,20 +49,35 @@ pub(super) fn write(
 }
 
 /// Unpacks the package and runs its program, where Debian's tool is installed.
-pub(super) fn check(folder: &Path, package: &Path, variant: Variant) -> Result<()> {
+pub(super) fn check(
+    build: &PackageBuild,
+    folder: &Path,
+    package: &Path,
+    variant: Variant,
+) -> Result<()> {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
         println!("no dpkg-deb here: the Debian package is not unpacked");
         return Ok(());
     }
     let place = folder.join("check-deb");
-    run_tool(Command::new("dpkg-deb").arg("--info").arg(package))?;
+    let architecture = run_tool(
+        Command::new("dpkg-deb")
+            .arg("--field")
+            .arg(package)
+            .arg("Architecture"),
+    )?;
+    ensure!(
+        architecture.trim() == build.machine.debian,
+        "{} is for {architecture:?}",
+        package.display()
+    );
     run_tool(
         Command::new("dpkg-deb")
             .arg("--extract")
             .arg(package)
             .arg(&place),
     )?;
-    check_tree(&place.join("usr"), variant)?;
+    check_tree(build, &place.join("usr"), variant)?;
     fs::remove_dir_all(&place)?;
     Ok(())
 }
@@ -80,14 +96,14 @@ fn control_file(variant: Variant, machine: &Machine, needs: Glibc, kibibytes: u6
     format!(
         "Package: {own}\nVersion: {VERSION}\nArchitecture: {}\n\
          Maintainer: The Pteros developers <pteros@users.noreply.github.com>\n\
-         Installed-Size: {kibibytes}\nDepends: libc6 (>= {}.{})\nConflicts: {others}\n\
+         Installed-Size: {kibibytes}\nDepends: libc6 (>= {needs})\nConflicts: {others}\n\
          Replaces: {others}\nSection: misc\n\
          Priority: optional\nHomepage: https://github.com/pteros/pteros\n\
          Description: command line for ROS 2 graphs\n \
          Shows, publishes and measures topics, calls services and actions, runs launch\n \
          files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n \
          `pteros rmw install` installs a middleware plug-in for ROS 2\n Humble, Jazzy, Kilted or Lyrical (by the headers).\n{zenoh}",
-        machine.debian, needs.0, needs.1
+        machine.debian
     )
 }
 
@@ -118,7 +134,17 @@ fn ar(members: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::AARCH64;
+    use crate::machine::{AARCH64, X86_64};
+
+    #[test]
+    fn a_package_is_for_its_machine_and_needs_its_glibc() {
+        for (machine, name) in [(&X86_64, "amd64"), (&AARCH64, "arm64")] {
+            let file = control_file(VARIANTS[0], machine, Glibc(2, 28), 1);
+            let field = format!("\nArchitecture: {name}\n");
+            assert!(file.contains(&field), "{file}");
+            assert!(file.contains("\nDepends: libc6 (>= 2.28)\n"), "{file}");
+        }
+    }
 
     #[test]
     fn a_package_takes_the_place_of_the_other_variant() {
@@ -129,7 +155,6 @@ mod tests {
                 .iter()
                 .find(|file| file.starts_with(&format!("Package: {own}\n")));
             let file = file.unwrap();
-            assert!(file.contains("\nArchitecture: arm64\n"), "{file}");
             for field in ["Conflicts", "Replaces"] {
                 assert!(file.contains(&format!("\n{field}: {other}\n")), "{file}");
             }

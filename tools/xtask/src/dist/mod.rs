@@ -1,13 +1,13 @@
-//! Packages of the command: `cargo xtask dist [--host-glibc]`, and of the crates for
+//! Packages: `cargo xtask dist [--target MACHINE] [--host-glibc]`, and of the crates for
 //! the registry: `cargo xtask dist --crates`.
 //!
-//! Builds `pteros` with profile `dist` for Linux on this machine's processor, without and
-//! with Zenoh. Of each variant it writes an archive and a Debian package to
-//! `dist-packages` in the build folder, and their SHA-256 checksums. All hold the stripped program, the middleware
-//! plug-ins that `pteros rmw install` copies, man pages and shell completions. Program and
-//! plug-ins are linked by zig against glibc 2.28 (Debian 10, RHEL 8), or with
-//! `--host-glibc` against this machine's. Each package is unpacked and its program run
-//! before the task ends.
+//! Builds `pteros` with profile `dist` for Linux, without and with Zenoh. Of each variant
+//! it writes an archive and a Debian package to `dist-packages` in the build folder, and
+//! of the first one the wheel; then SHA-256 checksums. Archive and Debian package hold the
+//! stripped program, the middleware plug-ins that `pteros rmw install` copies, man pages
+//! and shell completions. All is linked by zig against glibc 2.28 (Debian 10, RHEL 8), or
+//! with `--host-glibc` against this machine's. Each package is unpacked and run before the
+//! task ends: by the emulator, if it is for another processor.
 
 mod crates;
 mod deb;
@@ -20,13 +20,51 @@ use anyhow::{Context, Result, ensure};
 
 use crate::checkout::root;
 use crate::machine::Machine;
+use crate::package_build::{Linker, Options, PackageBuild};
 use crate::peers::target_folder;
 use crate::plug_ins::{INSTALLED, PLUG_INS};
-use crate::zig_build::{self, GLIBC_MIN, Glibc};
+use crate::wheel;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The middleware plug-ins, where the command finds them.
 const PLUG_IN_FOLDER: &str = "lib/pteros";
+
+const SUMS: &str = "SHA256SUMS";
+
+/// A node of the wheel publishes and hears. `python3 -c` runs it.
+const WHEEL_CHECK: &str = "
+import time
+import rclpy
+from std_msgs.msg import String
+
+rclpy.init()
+node = rclpy.create_node('packed')
+heard = []
+node.create_subscription(String, 'packed', lambda message: heard.append(message.data), 10)
+publisher = node.create_publisher(String, 'packed', 10)
+node.create_timer(0.1, lambda: publisher.publish(String(data='heard')))
+end = time.monotonic() + 60
+while not heard and time.monotonic() < end:
+    rclpy.spin_once(node, timeout_sec=1.0)
+print(heard[0])
+rclpy.try_shutdown()
+";
+
+/// Loads a plug-in as rmw_implementation does, looks up a function for each kind of entity,
+/// and asks for its name. It needs no ROS 2.
+const PLUG_IN_CHECK: &str = "
+import ctypes
+import sys
+
+library = ctypes.CDLL(sys.argv[1])
+for name in ('init create_node create_publisher publish create_subscription take create_client '
+             'send_request create_service take_response create_wait_set wait destroy_wait_set '
+             'create_guard_condition get_node_names serialize deserialize shutdown').split():
+    getattr(library, f'rmw_{name}')
+identifier = library.rmw_get_implementation_identifier
+identifier.restype = ctypes.c_char_p
+print(identifier().decode())
+";
 
 /// A variant of the packages.
 #[derive(Clone, Copy)]
@@ -57,8 +95,13 @@ pub struct Arguments {
     /// Link against this machine's glibc, without zig
     #[arg(long)]
     host_glibc: bool,
+    #[command(flatten)]
+    build: Options,
+    /// Make one variant alone
+    #[arg(long, value_name = "PACKAGE", value_parser = VARIANTS.map(|variant| variant.package))]
+    only: Option<String>,
     /// Package the crates for the registry instead
-    #[arg(long, conflicts_with = "host_glibc")]
+    #[arg(long, conflicts_with_all = ["host_glibc", "target", "profile", "only"])]
     crates: bool,
 }
 
@@ -67,161 +110,143 @@ pub fn run(arguments: &Arguments) -> Result<String> {
     if arguments.crates {
         return crates::package(&checkout()?);
     }
-    let on_host = arguments.host_glibc;
-    let root = checkout()?;
+    let linker = match arguments.host_glibc {
+        true => Linker::Host,
+        false => Linker::Zig,
+    };
+    let build = PackageBuild::open(&arguments.build, linker)?;
     let folder = target_folder()?.join("dist-packages");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).context("remove the packages of the last run")?;
-    }
-    fs::create_dir_all(&folder)?;
+    remove_old(&folder, build.machine)?;
     let mut report = String::new();
-    let mut names = Vec::new();
-    for variant in VARIANTS {
+    let is_wanted = |variant: &&Variant| {
+        let only = arguments.only.as_ref();
+        only.is_none_or(|only| only == variant.package)
+    };
+    for variant in VARIANTS.iter().filter(is_wanted) {
         // Both programs have one name in cargo's folder: one is packed before the next.
-        let features = ["--package", "pteros-cli", "--features", variant.features];
-        build(&root, on_host, &features)?;
+        build.build("pteros-cli", variant.features)?;
         let zenoh = if variant.has_zenoh { "zenoh" } else { "" };
         for plug_in in PLUG_INS {
-            let plug_in = ["--package", plug_in.package, "--features", zenoh];
-            build(&root, on_host, &plug_in)?;
+            build.build(plug_in.package, zenoh)?;
         }
-        let (files, line) = pack(&root, &folder, variant, on_host)?;
-        names.extend(files);
-        report += &line;
+        report += &pack(&build, &folder, *variant)?;
+        if !variant.has_zenoh {
+            report += &pack_wheel(&build, &folder)?;
+        }
     }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder)? {
+        let entry = entry?;
+        // A run for another machine has folders here.
+        if entry.path().is_file() {
+            names.push(entry.file_name());
+        }
+    }
+    names.sort();
     let sums = run_tool(Command::new("sha256sum").args(&names).current_dir(&folder))?;
-    fs::write(folder.join("SHA256SUMS"), &sums)?;
+    fs::write(folder.join(SUMS), &sums)?;
     Ok(format!("{}:\n{report}{sums}", folder.display()))
 }
 
-/// Writes and checks the packages of what has been built last. Returns their names, and
-/// a line about the program.
-fn pack(
-    root: &Path,
-    folder: &Path,
-    variant: Variant,
-    on_host: bool,
-) -> Result<([String; 2], String)> {
-    let package = variant.package;
-    let built = Built::find()?;
-    let mut needs = needed_glibc(&built.program)?;
-    for plug_in in &built.plug_ins {
-        needs = needs.max(needed_glibc(plug_in)?);
+/// Makes the folder, and removes what an earlier run has made for the machine.
+fn remove_old(folder: &Path, machine: &Machine) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_old = path.is_dir() || name == SUMS;
+        if is_old || name.contains(machine.name) || name.contains(machine.debian) {
+            let removed = match path.is_dir() {
+                true => fs::remove_dir_all(&path),
+                false => fs::remove_file(&path),
+            };
+            removed.with_context(|| format!("remove {}", path.display()))?;
+        }
     }
-    ensure!(
-        on_host || needs <= GLIBC_MIN,
-        "{package}: the program or a plug-in needs glibc {}.{}, more than {}.{}",
-        needs.0,
-        needs.1,
-        GLIBC_MIN.0,
-        GLIBC_MIN.1
-    );
-    let machine = Machine::own()?;
+    Ok(())
+}
+
+/// Writes and checks the packages of what has been built last. Returns a line about them.
+fn pack(build: &PackageBuild, folder: &Path, variant: Variant) -> Result<String> {
+    let package = variant.package;
+    let program = build.built("pteros")?;
+    let mut needs = build.check_file(&program)?;
+    for plug_in in PLUG_INS {
+        needs = needs.max(build.check_file(&build.built(plug_in.library)?)?);
+    }
+    let machine = build.machine;
     let name = format!("{package}-{VERSION}-{}-linux", machine.name);
     let tree = folder.join(&name);
-    stage(root, &built, &tree)?;
-    let archive = format!("{name}.tar.gz");
-    tar(folder, &name, &folder.join(&archive))?;
-    let debian = format!("{package}_{VERSION}_{}.deb", machine.debian);
-    deb::write(&tree, &folder.join(&debian), variant, machine, needs)?;
+    stage(build, &tree)?;
+    let archive = folder.join(format!("{name}.tar.gz"));
+    tar(folder, &name, &archive)?;
+    let debian = folder.join(format!("{package}_{VERSION}_{}.deb", machine.debian));
+    deb::write(&tree, &debian, variant, machine, needs)?;
 
-    check_archive(folder, &folder.join(&archive), variant)?;
-    deb::check(folder, &folder.join(&debian), variant)?;
+    check_archive(build, folder, &archive, variant)?;
+    deb::check(build, folder, &debian, variant)?;
     fs::remove_dir_all(&tree)?;
-    let bytes = fs::metadata(&built.program)?.len();
-    let line = format!(
-        "{package}: a program of {:.1} MB, needs glibc {}.{} or newer\n",
-        bytes as f64 / 1e6,
-        needs.0,
-        needs.1
-    );
-    Ok(([archive, debian], line))
+    let bytes = fs::metadata(&program)?.len();
+    Ok(format!(
+        "{package}: a program of {:.1} MB, needs glibc {needs} or newer\n",
+        bytes as f64 / 1e6
+    ))
+}
+
+/// Builds the wheel with the command that has been built last, and runs it. Returns a
+/// line about it.
+fn pack_wheel(build: &PackageBuild, folder: &Path) -> Result<String> {
+    build.build("pteros-python", "")?;
+    let place = folder.join("check-wheel");
+    // The folder has wheels of other machines, which the packer would remove.
+    let packed = PathBuf::from(wheel::pack(build, &place)?);
+    let wheel = folder.join(packed.file_name().context("the name of the wheel")?);
+    fs::rename(&packed, &wheel).context("move the wheel")?;
+    let [wheel_path, place_path] = [&wheel, &place].map(|path| path.to_string_lossy());
+    let unzip = ["-m", "zipfile", "-e", &wheel_path, &place_path];
+    run_tool(Command::new("python3").args(unzip))?;
+    let variables = [
+        ("PYTHONPATH", &*place_path),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"),
+    ];
+    let heard =
+        run_tool(&mut build.program(Path::new("python3"), &variables, &["-c", WHEEL_CHECK])?)?;
+    fs::remove_dir_all(&place)?;
+    let name = wheel.file_name().unwrap_or_default().to_string_lossy();
+    ensure!(heard.trim() == "heard", "{name} says {heard:?}");
+    Ok(format!("{name}: a node of Python hears its own message\n"))
 }
 
 fn checkout() -> Result<PathBuf> {
     root().canonicalize().context("find the checkout")
 }
 
-/// The stripped files of a build.
-struct Built {
-    program: PathBuf,
-    plug_ins: Vec<PathBuf>,
-}
-
-impl Built {
-    fn find() -> Result<Self> {
-        let folder = target_folder()?.join(Machine::own()?.triple).join("dist");
-        Ok(Self {
-            program: folder.join("pteros"),
-            plug_ins: PLUG_INS.map(|plug_in| folder.join(plug_in.library)).into(),
-        })
-    }
-}
-
-/// Builds one package of the workspace, with the features of its own.
-fn build(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(root);
-    if on_host {
-        cargo
-            .arg("build")
-            .args(["--target", Machine::own()?.triple]);
-    } else {
-        zig_build::add_arguments(&mut cargo).context("install zig; `--host-glibc` does without")?;
-    }
-    cargo.args(["--profile", "dist", "--locked"]).args(package);
-    let status = cargo.status().context("run cargo")?;
-    ensure!(
-        status.success(),
-        "the build of {} failed ({status})",
-        package.join(" ")
-    );
-    Ok(())
-}
-
-/// The newest version of glibc's symbols that a program needs.
-fn needed_glibc(program: &Path) -> Result<Glibc> {
-    let symbols = run_tool(Command::new("objdump").arg("-T").arg(program))?;
-    newest_glibc(&symbols).context("the program needs no glibc symbol")
-}
-
-fn newest_glibc(symbols: &str) -> Option<Glibc> {
-    let versions = symbols.split("GLIBC_").skip(1).filter_map(|rest| {
-        let end = rest.find(|c: char| c != '.' && !c.is_ascii_digit());
-        let mut numbers = rest[..end.unwrap_or(rest.len())].split('.');
-        let (major, minor) = (numbers.next()?, numbers.next()?);
-        Some(Glibc(major.parse().ok()?, minor.parse().ok()?))
-    });
-    versions.max()
-}
-
 /// Lays out what both packages hold, as below `/usr`.
-fn stage(root: &Path, built: &Built, tree: &Path) -> Result<()> {
-    let program = &built.program;
+fn stage(build: &PackageBuild, tree: &Path) -> Result<()> {
+    let root = checkout()?;
     let place = |path: &str| -> Result<PathBuf> {
         let path = tree.join(path);
         let folder = path.parent().context("a path in the package")?;
         fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
         Ok(path)
     };
-    fs::copy(program, place("bin/pteros")?).context("copy the program")?;
-    for plug_in in &built.plug_ins {
-        let name = plug_in.file_name().unwrap_or_default();
-        let copy = place(PLUG_IN_FOLDER)?.join(name);
-        fs::create_dir_all(copy.parent().unwrap_or(tree))?;
-        fs::copy(plug_in, copy).context("copy a plug-in")?;
+    let program = place("bin/pteros")?;
+    fs::copy(build.built("pteros")?, &program).context("copy the program")?;
+    for plug_in in PLUG_INS {
+        let copy = place(&format!("{PLUG_IN_FOLDER}/{}", plug_in.library))?;
+        fs::copy(build.built(plug_in.library)?, copy).context("copy a plug-in")?;
     }
     for (shell, path) in [
         ("bash", "share/bash-completion/completions/pteros"),
         ("zsh", "share/zsh/vendor-completions/_pteros"),
         ("fish", "share/fish/vendor_completions.d/pteros.fish"),
     ] {
-        let script = run_tool(Command::new(program).args(["completion", shell]))?;
+        let script = run_tool(&mut build.program(&program, &[], &["completion", shell])?)?;
         fs::write(place(path)?, script)?;
     }
     let pages = place("share/man/man1/pteros.1")?;
     let pages = pages.parent().context("the folder of man pages")?;
-    run_tool(Command::new(program).arg("man").arg(pages))?;
+    run_tool(&mut build.program(&program, &[], &["man", &pages.to_string_lossy()])?)?;
     for page in fs::read_dir(pages)? {
         run_tool(Command::new("gzip").args(["-9", "-n"]).arg(page?.path()))?;
     }
@@ -249,7 +274,12 @@ fn tar(folder: &Path, name: &str, archive: &Path) -> Result<()> {
 }
 
 /// Unpacks the archive elsewhere and runs its program.
-fn check_archive(folder: &Path, archive: &Path, variant: Variant) -> Result<()> {
+fn check_archive(
+    build: &PackageBuild,
+    folder: &Path,
+    archive: &Path,
+    variant: Variant,
+) -> Result<()> {
     let place = folder.join("check");
     fs::create_dir_all(&place)?;
     run_tool(
@@ -260,41 +290,41 @@ fn check_archive(folder: &Path, archive: &Path, variant: Variant) -> Result<()> 
             .args(["--strip-components=1", "--directory"])
             .arg(&place),
     )?;
-    check_tree(&place, variant)?;
+    check_tree(build, &place, variant)?;
+    build.check_pairs(&place.join("bin/pteros"))?;
     fs::remove_dir_all(&place)?;
     Ok(())
 }
 
-/// Checks an unpacked package: the program runs, and nothing is missing.
-fn check_tree(tree: &Path, variant: Variant) -> Result<()> {
+/// Checks an unpacked package: the program runs, the plug-ins answer, and nothing is
+/// missing.
+fn check_tree(build: &PackageBuild, tree: &Path, variant: Variant) -> Result<()> {
     let program = tree.join("bin/pteros");
-    let version = run_tool(Command::new(&program).arg("--version"))?;
+    let run = |words: &[&str]| run_tool(&mut build.program(&program, &[], words)?);
+    let version = run(&["--version"])?;
     ensure!(
         version.trim() == format!("pteros {VERSION}"),
         "the packed program says {version:?}"
     );
-    run_tool(Command::new(&program).args(["demo", "--seconds", "2"]))?;
-    check_zenoh(&program, variant)?;
+    // An emulator translates the processes of the demo while they start.
+    let seconds = if build.is_emulated() { "10" } else { "2" };
+    run(&["demo", "--seconds", seconds])?;
+    check_zenoh(build, &program, variant)?;
     for plug_in in PLUG_INS {
         let (overlay, distribution) = (tree.join("overlay"), plug_in.distribution);
-        let said = run_tool(
-            Command::new(&program)
-                .args([
-                    "rmw",
-                    "install",
-                    "--no-check",
-                    "--distro",
-                    distribution,
-                    "--prefix",
-                ])
-                .arg(&overlay)
-                .env_remove("PTEROS_ROS2")
-                .env_remove("AMENT_PREFIX_PATH"),
-        )?;
+        let prefix = overlay.to_string_lossy();
+        let install = ["rmw", "install", "--no-check", "--distro", distribution];
+        let said = run(&[&install[..], &["--prefix", &prefix]].concat())?;
+        let library = overlay.join("lib").join(INSTALLED);
         ensure!(
-            overlay.join("lib").join(INSTALLED).is_file()
-                && said.contains(&format!("for ROS 2 {distribution}")),
+            library.is_file() && said.contains(&format!("for ROS 2 {distribution}")),
             "the packed program installs no {INSTALLED} for {distribution}: {said}"
+        );
+        let words = ["-c", PLUG_IN_CHECK, &library.to_string_lossy()];
+        let said = run_tool(&mut build.program(Path::new("python3"), &[], &words)?)?;
+        ensure!(
+            said.trim() == "rmw_pteros_cpp",
+            "the plug-in for {distribution} says {said:?}"
         );
         fs::remove_dir_all(&overlay)?;
     }
@@ -311,12 +341,12 @@ fn check_tree(tree: &Path, variant: Variant) -> Result<()> {
 
 /// Checks that the program joins a network of Zenoh, or refuses to with the way out. It
 /// reaches nobody.
-fn check_zenoh(program: &Path, variant: Variant) -> Result<()> {
+fn check_zenoh(build: &PackageBuild, program: &Path, variant: Variant) -> Result<()> {
     let alone = r#"mode="peer";connect/endpoints=[];listen/endpoints=["tcp/127.0.0.1:0"]"#;
-    let output = Command::new(program)
-        .args(["node", "list", "--ros-args", "--wire", "zenoh"])
-        .env("ZENOH_CONFIG_OVERRIDE", alone)
-        .env_remove("ZENOH_SESSION_CONFIG_URI")
+    let variables = [("ZENOH_CONFIG_OVERRIDE", alone)];
+    let words = ["node", "list", "--ros-args", "--wire", "zenoh"];
+    let output = build
+        .program(program, &variables, &words)?
         .output()
         .context("run the packed program with Zenoh")?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -373,10 +403,24 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_symbol_version_counts_as_numbers_do() {
-        let symbols = "0 DF *UND* 0 (GLIBC_2.2.5) read\n0 DF *UND* 0 GLIBC_2.28 fcntl64\n\
-                       0 w D *UND* 0 (GLIBC_2.4) x";
-        assert_eq!(newest_glibc(symbols), Some(Glibc(2, 28)));
-        assert_eq!(newest_glibc("0 DF .text pteros"), None);
+    fn a_run_removes_packages_of_its_own_machine_alone() {
+        let folder = std::env::temp_dir().join(format!("pteros-dist-{}", std::process::id()));
+        fs::create_dir_all(folder.join("check")).unwrap();
+        let others = ["pteros-0.1.0-x86_64-linux.tar.gz", "pteros_0.1.0_amd64.deb"];
+        let own = [
+            "pteros-0.1.0-aarch64-linux.tar.gz",
+            "pteros_0.1.0_arm64.deb",
+            "pteros-0.1.0-cp310-abi3-manylinux_2_28_aarch64.whl",
+            SUMS,
+        ];
+        for name in own.iter().chain(&others) {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        remove_old(&folder, &crate::machine::AARCH64).unwrap();
+        let left = fs::read_dir(&folder).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(left, others);
     }
 }
