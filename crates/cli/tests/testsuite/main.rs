@@ -9,6 +9,7 @@ mod book;
 mod checker;
 mod dds_names;
 mod demo;
+mod discovery_server;
 mod doctor;
 mod folder;
 mod forged_packets;
