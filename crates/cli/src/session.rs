@@ -12,7 +12,7 @@ use pteros::NamedQosExt;
 use pteros::args::{Arguments, resolve_name};
 use pteros::interfaces::rcl_interfaces::msg::{Log, ParameterEvent};
 use pteros::names::{NameKind, validate_dds_topic};
-use pteros::network::SilentParticipant;
+use pteros::network::{DiscoveryServerStatus, SilentParticipant};
 use pteros::qos::QosProfile;
 use pteros::{
     Context, ContextOptions, Graph, Node, NodeOptions, Publisher,
@@ -58,7 +58,7 @@ const ANSWER_WAIT: Duration = Duration::from_millis(1_500);
 const ANSWER_CHECK_PERIOD: Duration = Duration::from_millis(100);
 /// Largest wait, so that an empty network is reported within half a second.
 const WAIT_MAX: Duration = Duration::from_millis(400);
-/// The same over another transport, as Zenoh. It waits 0.3 s for RTPS to reach a peer, and its
+/// The same over another transport, as Zenoh, or by discovery servers. Zenoh waits 0.3 s for RTPS to reach a peer, and its
 /// router may be far away.
 const QUIET_PERIOD_OF_TRANSPORTS: Duration = Duration::from_millis(500);
 const FIRST_WAIT_OF_TRANSPORTS: Duration = Duration::from_secs(1);
@@ -142,6 +142,8 @@ impl Session {
         let options = more(ContextOptions {
             arguments: cli.arguments.clone(),
             use_environment: true,
+            // The commands show what other nodes have.
+            is_super_client: true,
             ..ContextOptions::default()
         })?;
         let context = Context::with_options(options).context("joining the graph")?;
@@ -189,7 +191,9 @@ impl Session {
         match flags.spin_time {
             Some(time) => self.wait_until_quiet(&graph, time, time, time),
             // Each other transport has counters.
-            None if self.context.transport_counters().is_empty() => {
+            None if self.context.transport_counters().is_empty()
+                && self.context.discovery_servers().is_empty() =>
+            {
                 self.wait_until_quiet(&graph, WAIT_MAX, WAIT_MAX, QUIET_PERIOD);
             }
             None => self.wait_until_quiet(
@@ -199,7 +203,17 @@ impl Session {
                 QUIET_PERIOD_OF_TRANSPORTS,
             ),
         }
+        for server in self.silent_discovery_servers() {
+            tracing::warn!("{server}; start it, or correct ROS_DISCOVERY_SERVER");
+        }
         graph
+    }
+
+    /// The discovery servers that do not answer.
+    pub fn silent_discovery_servers(&self) -> Vec<DiscoveryServerStatus> {
+        let mut servers = self.context.discovery_servers();
+        servers.retain(|server| server.prefix.is_none());
+        servers
     }
 
     /// Whether the session goes on. What was not found by its end may be there.

@@ -20,14 +20,14 @@ use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::id::{EntityId, Guid};
 use pteros_runtime::rtps::participant::PathInfo;
 use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
-use pteros_runtime::static_peers::StaticPeer;
+use pteros_runtime::static_peers::{DiscoveryServer, StaticPeer};
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_runtime::transport::{OpenTransport, RtpsReach};
 use pteros_runtime::udp::SystemPlatform;
 use pteros_runtime::{
-    Core, CoreCounts, CoreOptions, Limits, PeerDelivery, ReceiveMemoryUse, SecurityOptions,
-    SharedMemoryOptions, SilentParticipant, StoreOptions, TableUse,
+    Core, CoreCounts, CoreOptions, DiscoveryServerStatus, Limits, PeerDelivery, ReceiveMemoryUse,
+    SecurityOptions, SharedMemoryOptions, SilentParticipant, StoreOptions, TableUse,
 };
 
 use crate::args::Arguments;
@@ -72,6 +72,9 @@ pub struct ContextOptions {
     pub discovery_range: Option<DiscoveryRange>,
     /// Host names or addresses, in addition to those of ROS_STATIC_PEERS, in its format.
     pub static_peers: Vec<String>,
+    /// Whether the discovery servers of ROS_DISCOVERY_SERVER relay all participants and
+    /// endpoints, as with ROS_SUPER_CLIENT=TRUE: for tools that show the whole graph.
+    pub is_super_client: bool,
     /// The security enclave. `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE take
     /// precedence.
     pub enclave: Option<String>,
@@ -363,6 +366,12 @@ impl Context {
         self.inner.core.rtps().silent_participants()
     }
 
+    /// The discovery servers of ROS_DISCOVERY_SERVER, in their order. For diagnostics. Locks
+    /// discovery shortly.
+    pub fn discovery_servers(&self) -> Vec<DiscoveryServerStatus> {
+        self.inner.core.rtps().discovery_servers()
+    }
+
     /// The number of participants that announced themselves and have not answered yet.
     /// For diagnostics. Locks discovery shortly.
     pub fn unvalidated_participants(&self) -> usize {
@@ -486,6 +495,16 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             })?);
         }
     }
+    let mut discovery_servers = Vec::new();
+    if range != DiscoveryRange::Off {
+        for server in &config.discovery_servers {
+            let resolved = DiscoveryServer::resolve(server);
+            discovery_servers.push(resolved.map_err(|reason| ContextError::DiscoveryServer {
+                server: server.clone(),
+                reason,
+            })?);
+        }
+    }
     let enclave = config
         .enclave_override
         .or_else(|| options.arguments.enclave.clone())
@@ -526,13 +545,17 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             bytes_max: store_bytes.unwrap_or(default.store.bytes_max),
         },
         domain_id,
-        local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
+        local_only: range == DiscoveryRange::Localhost
+            && static_peers.is_empty()
+            && discovery_servers.is_empty(),
         rtps_reach,
         multicast: matches!(
             range,
             DiscoveryRange::Subnet | DiscoveryRange::SystemDefault
         ),
         static_peers,
+        discovery_servers,
+        is_super_client: options.is_super_client || config.is_super_client,
         enclave,
         transports,
         lease: options.participant_lease.map_or(default.lease, Into::into),

@@ -143,7 +143,8 @@ pub mod network {
     pub use pteros_runtime::rtps::locator::{IpAddress, Locator};
     pub use pteros_runtime::rtps::participant::{PathInfo, PathReason, PathState};
     pub use pteros_runtime::{
-        CoreCounts, MemoryHolder, ReceiveMemoryUse, SilentParticipant, TableUse,
+        CoreCounts, DiscoveryServerStatus, MemoryHolder, ReceiveMemoryUse, SilentParticipant,
+        TableUse,
     };
 }
 

@@ -40,6 +40,14 @@ pub enum ContextError {
         /// The resolver's error.
         reason: String,
     },
+    /// A discovery server of `ROS_DISCOVERY_SERVER` has no address.
+    #[error("discovery server \"{server}\" (ROS_DISCOVERY_SERVER) cannot be used: {reason}")]
+    DiscoveryServer {
+        /// The server, as it was given.
+        server: String,
+        /// The fault and the remedy.
+        reason: String,
+    },
     /// `ContextOptions::domain_id` is too
     /// large.
     #[error(

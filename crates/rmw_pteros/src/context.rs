@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use pteros_runtime::config::{Config, DiscoveryRange};
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
-use pteros_runtime::static_peers::StaticPeer;
+use pteros_runtime::static_peers::{DiscoveryServer, StaticPeer};
 use pteros_runtime::{Core, CoreOptions, SecurityOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -242,6 +242,10 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
         static_peers: peers,
     } = unsafe { options.discovery.settings(config) };
     let peers = resolve(&peers);
+    let discovery_servers = match range {
+        DiscoveryRange::Off => Vec::new(),
+        _ => resolve_servers(&config.discovery_servers)?,
+    };
     // SAFETY: `rmw_init` has checked that it is not null.
     let enclave = unsafe { CStr::from_ptr(options.enclave) };
     let root = options.security_options.security_root_path;
@@ -256,11 +260,15 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     )?;
     Ok(CoreOptions {
         domain_id,
-        local_only: range == DiscoveryRange::Localhost && peers.is_empty(),
+        local_only: range == DiscoveryRange::Localhost
+            && peers.is_empty()
+            && discovery_servers.is_empty(),
         rtps_reach: plan.rtps_reach,
         transports: plan.transports,
         multicast: !matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off),
         static_peers: peers,
+        discovery_servers,
+        is_super_client: config.is_super_client,
         enclave: enclave.to_string_lossy().into_owned(),
         security,
         ..pteros_rcl::core_options(config, plan.is_rtps_idle)
@@ -274,6 +282,18 @@ unsafe fn path(text: *const c_char) -> PathBuf {
     // SAFETY: as for this function.
     let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// The discovery servers: without them nothing is discovered, so a wrong one is an error.
+fn resolve_servers(servers: &[String]) -> Outcome<Vec<DiscoveryServer>> {
+    let resolved = servers.iter().map(|server| {
+        DiscoveryServer::resolve(server).map_err(|reason| {
+            Failure::error(format!(
+                "discovery server {server:?} of ROS_DISCOVERY_SERVER: {reason}"
+            ))
+        })
+    });
+    resolved.collect()
 }
 
 /// The static peers. Blocks while the system resolves names.

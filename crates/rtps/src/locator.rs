@@ -68,7 +68,7 @@ impl Locator {
     }
 
     /// The address of a UDP locator.
-    fn ip(self) -> Option<IpAddress> {
+    pub(crate) fn ip(self) -> Option<IpAddress> {
         let [.., a, b, c, d] = self.address;
         match self.kind {
             Self::KIND_UDP_V4 => Some([a, b, c, d].into()),

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use crate::id::GuidPrefix;
+use crate::id::{GuidPrefix, VendorId};
 use crate::locator::Locator;
 use crate::time::Timestamp;
 use crate::wire::{
@@ -147,6 +147,17 @@ impl Outbox {
             via_shared_memory: to.iter().all(|to| to.to_connection().is_some()),
             to: Arc::clone(to),
             outbox: self,
+        }
+    }
+
+    /// Names this vendor in the headers of all datagrams.
+    pub(crate) fn name_vendor(&mut self, vendor: VendorId) {
+        for entry in &self.entries {
+            let at = entry.start.saturating_add(Header::VENDOR_OFFSET);
+            let named = self.bytes.get_mut(at..at.saturating_add(vendor.0.len()));
+            if let Some(named) = named {
+                named.copy_from_slice(&vendor.0);
+            }
         }
     }
 

@@ -12,10 +12,13 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pteros_rtps::participant::DISCOVERY_SERVERS_MAX;
+
 pub use crate::config_error::ConfigError;
 pub use crate::ip_versions::IpVersions;
 use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
+use crate::static_peers::DiscoveryServer;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
 pub use crate::zenoh_settings::{WireChoice, ZenohSettings};
 
@@ -25,6 +28,8 @@ pub const VARIABLES: &[&str] = &[
     "ROS_AUTOMATIC_DISCOVERY_RANGE",
     "ROS_STATIC_PEERS",
     "ROS_LOCALHOST_ONLY",
+    "ROS_DISCOVERY_SERVER",
+    "ROS_SUPER_CLIENT",
     "RMW_IMPLEMENTATION",
     "ROS_SECURITY_ENABLE",
     "ROS_SECURITY_STRATEGY",
@@ -139,6 +144,12 @@ pub struct Config {
     /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
     /// when the range does not use them.
     pub static_peers: Vec<String>,
+    /// `ROS_DISCOVERY_SERVER`: the discovery servers of Fast DDS, not yet resolved. Empty
+    /// without any, and in the range `OFF`.
+    pub discovery_servers: Vec<String>,
+    /// `ROS_SUPER_CLIENT`: whether discovery servers relay all participants and endpoints,
+    /// not only those of the context's topics.
+    pub is_super_client: bool,
     /// The part of the network that RTPS uses.
     pub network: NetworkChoice,
     /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
@@ -251,6 +262,13 @@ impl Config {
         if let Some(setting) = setting("ROS_LOCALHOST_ONLY") {
             config.set_localhost_only(&setting)?;
         }
+        if let Some(setting) = setting("ROS_DISCOVERY_SERVER") {
+            config.set_discovery_servers(&setting)?;
+        }
+        config.is_super_client = setting("ROS_SUPER_CLIENT")
+            .map(|setting| true_or_false(&setting))
+            .transpose()?
+            .unwrap_or(false);
         if let Some(setting) = setting("RMW_IMPLEMENTATION") {
             config.set_middleware(&setting);
         }
@@ -341,6 +359,29 @@ impl Config {
                     "ignored, since ROS_AUTOMATIC_DISCOVERY_RANGE={range} uses no static peers; \
                      set it to SUBNET or LOCALHOST"
                 ),
+            );
+        }
+        Ok(())
+    }
+
+    fn set_discovery_servers(&mut self, setting: &SetVariable) -> Result<(), ConfigError> {
+        let servers = host_list(setting, "server", DISCOVERY_SERVERS_MAX)?;
+        for server in &servers {
+            DiscoveryServer::check(server).map_err(|reason| {
+                setting.error(
+                    format!("{server:?}: {reason}"),
+                    "write address:port;address:port",
+                )
+            })?;
+        }
+        if self.discovery_range != DiscoveryRange::Off {
+            self.discovery_servers = servers;
+        } else if !servers.is_empty() {
+            self.warn(
+                setting,
+                "ignored, since ROS_AUTOMATIC_DISCOVERY_RANGE=OFF discovers nothing; set it to \
+                 SUBNET or LOCALHOST"
+                    .into(),
             );
         }
         Ok(())
@@ -450,15 +491,20 @@ fn discovery_range(setting: &SetVariable) -> Result<DiscoveryRange, ConfigError>
 }
 
 fn static_peers(setting: &SetVariable) -> Result<Vec<String>, ConfigError> {
+    host_list(setting, "peer", STATIC_PEERS_MAX)
+}
+
+/// Hosts with or without ports, separated by semicolons. `kind` is what one is called.
+fn host_list(setting: &SetVariable, kind: &str, max: usize) -> Result<Vec<String>, ConfigError> {
     let peers: Vec<&str> = setting
         .value
         .split(';')
         .map(str::trim)
         .filter(|peer| !peer.is_empty())
         .collect();
-    if peers.len() > STATIC_PEERS_MAX {
+    if peers.len() > max {
         return Err(setting.error(
-            format!("{} peers, more than {STATIC_PEERS_MAX}", peers.len()),
+            format!("{} {kind}s, more than {max}", peers.len()),
             "list fewer; one reachable peer per host is enough",
         ));
     }
@@ -467,10 +513,12 @@ fn static_peers(setting: &SetVariable) -> Result<Vec<String>, ConfigError> {
         if peer.len() > STATIC_PEER_BYTES_MAX {
             return Err(setting.error(
                 format!(
-                    "the peer {peer:?} has {} characters, more than {STATIC_PEER_BYTES_MAX}",
+                    "the {kind} {peer:?} has {} characters, more than {STATIC_PEER_BYTES_MAX}",
                     peer.len()
                 ),
-                "separate peers by semicolons, and use an address if the name is that long",
+                format!(
+                    "separate {kind}s by semicolons, and use an address if the name is that long"
+                ),
             ));
         }
         if let Some(c) = peer.chars().find(|c| !host(*c)) {
@@ -584,6 +632,15 @@ fn one_or_zero(setting: &SetVariable) -> Result<bool, ConfigError> {
         "1" => Ok(true),
         "0" => Ok(false),
         _ => Err(setting.error("neither 0 nor 1", "use 0 or 1, or leave it unset")),
+    }
+}
+
+/// The words of Fast DDS.
+fn true_or_false(setting: &SetVariable) -> Result<bool, ConfigError> {
+    match setting.value.to_ascii_uppercase().as_str() {
+        "TRUE" | "1" => Ok(true),
+        "FALSE" | "0" => Ok(false),
+        _ => Err(setting.error("neither TRUE nor FALSE", "use TRUE, or leave it unset")),
     }
 }
 
@@ -823,6 +880,45 @@ mod tests {
             assert!(message(value).contains("above 65535"), "{value}");
         }
         assert_eq!(config(&[("ROS_DOMAIN_ID", "232")]).unwrap().domain_id, 232);
+    }
+
+    #[test]
+    fn discovery_servers_are_checked_and_unused_without_discovery() {
+        let servers = |list: &str| config(&[("ROS_DISCOVERY_SERVER", list)]);
+        let read = servers(";10.0.0.7:11811; robot ;;[fd00::7]").unwrap();
+        assert_eq!(
+            read.discovery_servers,
+            ["10.0.0.7:11811", "robot", "[fd00::7]"]
+        );
+        assert!(!read.is_super_client);
+        assert!(servers(&["a"; 32].join(";")).is_ok());
+        for (list, part) in [
+            ("TCPv4:[10.0.0.7]:42100", "RTPS uses UDP"),
+            ("10.0.0.7:x", "no port"),
+            ("a,b", "not allowed in a host name"),
+            (&*["a"; 33].join(";"), "33 servers, more than 32"),
+        ] {
+            let error = servers(list).unwrap_err().to_string();
+            assert!(error.contains("ROS_DISCOVERY_SERVER"), "{error}");
+            assert!(error.contains(part), "{error}");
+        }
+        for (word, is_super) in [
+            ("TRUE", true),
+            ("true", true),
+            ("1", true),
+            ("False", false),
+        ] {
+            let read = config(&[("ROS_SUPER_CLIENT", word)]).unwrap();
+            assert_eq!(read.is_super_client, is_super, "{word}");
+        }
+        assert!(config(&[("ROS_SUPER_CLIENT", "maybe")]).is_err());
+        let off = config(&[
+            ("ROS_DISCOVERY_SERVER", "10.0.0.7"),
+            ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF"),
+        ])
+        .unwrap();
+        assert!(off.discovery_servers.is_empty());
+        assert_eq!(off.warnings.len(), 1);
     }
 
     #[test]

@@ -100,6 +100,11 @@ pub enum OpenError {
         /// The transport without protection.
         name: &'static str,
     },
+    /// Discovery servers relay nothing that is authenticated.
+    #[error(
+        "a secured context cannot use discovery servers (ROS_DISCOVERY_SERVER); name hosts in ROS_STATIC_PEERS instead, or open the context without security"
+    )]
+    SecuredDiscoveryServer,
     /// The enclave of a secured context is invalid.
     ///
     /// One text per problem, with file, line and remedy.

@@ -59,7 +59,7 @@ mod zenoh_settings;
 pub use crate::core::driver::DriverState;
 pub use crate::core::external_event_loop;
 pub use crate::core::matching::EndpointSpec;
-pub use crate::core::peers::SilentParticipant;
+pub use crate::core::peers::{DiscoveryServerStatus, SilentParticipant};
 pub use crate::core::publish_path::PublishPath;
 pub use crate::core::table_fill::TableUse;
 pub use crate::core::take_path::TakePath;

@@ -1,4 +1,5 @@
-//! Static peers (ROS_STATIC_PEERS): addresses of hosts that get unicast announcements.
+//! Static peers (ROS_STATIC_PEERS): addresses of hosts that get unicast announcements. And
+//! discovery servers (ROS_DISCOVERY_SERVER), which are written in the same form.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
@@ -25,9 +26,77 @@ impl StaticPeer {
         let (host, port) = split_port(peer)?;
         let addresses = match address(host)? {
             Some(address) => vec![address],
-            None => resolve_name(host)?,
+            None => resolve_name(host, "ROS_STATIC_PEERS")?,
         };
         Ok(Self { addresses, port })
+    }
+
+    /// Whether only IPv6 reaches it.
+    pub(crate) fn needs_v6(&self) -> bool {
+        self.addresses.iter().all(|address| address.is_v6())
+    }
+}
+
+/// A discovery server of Fast DDS with its addresses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiscoveryServer {
+    /// At least one.
+    pub addresses: Vec<IpAddress>,
+    /// Its discovery port.
+    pub port: u16,
+}
+
+impl DiscoveryServer {
+    /// The port of a server that names none.
+    pub const PORT: u16 = 11811;
+
+    /// Resolves one in the form of a static peer, or `UDPv4:[address]:port`. The address
+    /// `0.0.0.0` is this host, as in Fast DDS. Blocks while the system's resolver works.
+    ///
+    /// # Errors
+    /// A text for the end of a sentence that names the server: the fault and the remedy.
+    pub fn resolve(server: &str) -> Result<Self, String> {
+        let (host, port) = Self::parts(server)?;
+        let host = match host {
+            "0.0.0.0" => "127.0.0.1",
+            "::" => "::1",
+            host => host,
+        };
+        let addresses = match address(host)? {
+            Some(address) => vec![address],
+            None => resolve_name(host, "ROS_DISCOVERY_SERVER")?,
+        };
+        Ok(Self { addresses, port })
+    }
+
+    /// As [`Self::resolve`], without looking up a name.
+    ///
+    /// # Errors
+    /// As those of [`Self::resolve`].
+    pub(crate) fn check(server: &str) -> Result<(), String> {
+        Self::parts(server).map(|_| ())
+    }
+
+    fn parts(server: &str) -> Result<(&str, u16), String> {
+        let text = match server.split_once(":[") {
+            None => server,
+            Some(("UDPv4" | "UDPv6", _)) => &server["UDPv4:".len()..],
+            Some((kind, _)) => {
+                return Err(format!("{kind} is not supported; RTPS uses UDP"));
+            }
+        };
+        if text
+            .get(..3)
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("tcp"))
+            && text.contains(':')
+        {
+            return Err("TCP is not supported; RTPS uses UDP".into());
+        }
+        let (host, port) = split_port(text)?;
+        match host.is_empty() {
+            true => Err("it has no address; write 127.0.0.1 for this host".into()),
+            false => Ok((host, port.unwrap_or(Self::PORT))),
+        }
     }
 
     /// Whether only IPv6 reaches it.
@@ -110,10 +179,10 @@ fn interface_index(zone: &str) -> Result<u32, String> {
     })
 }
 
-fn resolve_name(name: &str) -> Result<Vec<IpAddress>, String> {
+fn resolve_name(name: &str, variable: &str) -> Result<Vec<IpAddress>, String> {
     let found = (name, 0).to_socket_addrs().map_err(|error| {
         format!(
-            "{error}; use an address or a name that resolves to one, separated by ';' in ROS_STATIC_PEERS"
+            "{error}; use an address or a name that resolves to one, separated by ';' in {variable}"
         )
     })?;
     let address = |found: SocketAddr| match found {
@@ -159,6 +228,50 @@ mod tests {
         assert_eq!(peer(&format!("fe80::7%{lo}")), (v6("fe80::7", lo), None));
         assert!(StaticPeer::resolve("fd12::7").unwrap().needs_v6());
         assert!(!StaticPeer::resolve("10.1.2.3").unwrap().needs_v6());
+    }
+
+    #[test]
+    fn a_discovery_server_is_a_peer_with_a_port_of_its_own() {
+        let v4 = |last| IpAddress::from(IpAddr::from(Ipv4Addr::new(10, 1, 2, last)));
+        let local = IpAddress::from(IpAddr::from(Ipv4Addr::LOCALHOST));
+        for (text, address, port) in [
+            ("10.1.2.3", v4(3), 11811),
+            ("10.1.2.3:7412", v4(3), 7412),
+            ("0.0.0.0:7412", local, 7412),
+            ("UDPv4:[10.1.2.3]:7412", v4(3), 7412),
+            ("UDPv4:[10.1.2.3]", v4(3), 11811),
+            ("fd12::7", v6("fd12::7", 0), 11811),
+            ("[fd12::7]:9000", v6("fd12::7", 0), 9000),
+            ("UDPv6:[fd12::7]:9000", v6("fd12::7", 0), 9000),
+            ("[::]", v6("::1", 0), 11811),
+        ] {
+            let server = DiscoveryServer::resolve(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(
+                (server.addresses, server.port),
+                (vec![address], port),
+                "{text}"
+            );
+        }
+        assert!(
+            !DiscoveryServer::resolve("localhost")
+                .unwrap()
+                .addresses
+                .is_empty()
+        );
+        for (text, part) in [
+            ("TCPv4:[10.1.2.3]:42100", "TCPv4 is not supported"),
+            ("SHM:[0]:7412", "SHM is not supported"),
+            ("tcp:10.1.2.3:42100", "TCP is not supported"),
+            (":11811", "no address"),
+            ("10.1.2.3:0", "no port"),
+            ("10.1.2.3:dds", "no port"),
+            ("[fd12::7", "not closed"),
+            ("fe80::7", "needs its interface"),
+            ("239.255.0.1", "not the address of one host"),
+        ] {
+            let error = DiscoveryServer::resolve(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -54,6 +54,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     // Makes a Python environment and installs the wheel into it.
     ("pteros-python", "clean_root"),
     // Programs of an installed ROS 2.
+    ("pteros-cli", "discovery_server"),
     ("pteros-cli", "kilted"),
     ("pteros-cli", "ros2_programs"),
     ("pteros-rtps", "soak"),

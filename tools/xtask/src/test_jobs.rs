@@ -81,6 +81,7 @@ const PEERS: &[(&str, &str)] = &[
     ("pteros", "interop"),
     ("pteros-cli", "bag"),
     ("pteros-cli", "bag_types"),
+    ("pteros-cli", "discovery_server"),
     ("pteros-cli", "interop"),
     ("pteros-cli", "ipv6"),
     ("pteros-cli", "kilted"),

@@ -55,14 +55,6 @@ const UNSUPPORTED_VARIABLES: &[(&str, &str)] = &[
     ),
     ("FASTDDS_STATISTICS", "use pteros topic hz, bw and delay"),
     (
-        "ROS_DISCOVERY_SERVER",
-        "there is no server; name hosts in ROS_STATIC_PEERS",
-    ),
-    (
-        "ROS_SUPER_CLIENT",
-        "there is no server; name hosts in ROS_STATIC_PEERS",
-    ),
-    (
         "ROS_DISABLE_LOANED_MESSAGES",
         "a program without loaned messages does not call Publisher::borrow_loaned_message",
     ),

@@ -6,7 +6,7 @@ use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::info::stalled_pairs;
 use crate::topic::lookup::shown_topics;
-use pteros::network::{CoreCounts, ReceiveMemoryUse, SilentParticipant};
+use pteros::network::{CoreCounts, DiscoveryServerStatus, ReceiveMemoryUse, SilentParticipant};
 use pteros::{Graph, graph::MatchOutcome};
 use std::collections::BTreeSet;
 
@@ -46,6 +46,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
         }
     }
     check_forgery(session, &mut found);
+    check_discovery_servers(&session.context.discovery_servers(), &mut found);
     check_silent(&session.silent_participants(), &mut found);
     stacks::check(graph, &mut found);
     paths::check(session, graph, &mut found);
@@ -118,6 +119,23 @@ fn check_rate_limits(counts: &CoreCounts, found: &mut Findings) {
         ),
         "stop what floods the network with discovery messages",
     );
+}
+
+/// Discovery servers relay all other participants.
+fn check_discovery_servers(servers: &[DiscoveryServerStatus], found: &mut Findings) {
+    for server in servers {
+        if server.prefix.is_some() {
+            found.ok(server.to_string());
+        } else {
+            found.error(
+                server.to_string(),
+                format!(
+                    "start it: {}; or correct or unset ROS_DISCOVERY_SERVER",
+                    server.start_command()
+                ),
+            );
+        }
+    }
 }
 
 /// Participants that announce themselves and answer nothing.

@@ -29,7 +29,9 @@ pub fn check(session: Option<&Session>) -> Vec<Finding> {
     match interfaces().map(|list| versions.in_use(list)) {
         Ok(list) => {
             report_addresses(&list, &mut found);
-            if has_rtps {
+            if session.is_some_and(|session| !session.context.discovery_servers().is_empty()) {
+                found.note("multicast is not used: ROS_DISCOVERY_SERVER is set");
+            } else if has_rtps {
                 check_multicast(&list, &mut found);
             }
         }

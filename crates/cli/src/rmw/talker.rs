@@ -22,9 +22,10 @@ const LINES_SHOWN: usize = 3;
 /// Packages with a program `talker`.
 const PACKAGES: [&str; 2] = ["demo_nodes_cpp", "demo_nodes_py"];
 /// Variables of the user that would keep the talker out of the check's domain.
-const REMOVED: [&str; 5] = [
+const REMOVED: [&str; 6] = [
     "ROS_LOCALHOST_ONLY",
     "ROS_STATIC_PEERS",
+    "ROS_DISCOVERY_SERVER",
     "ROS_SECURITY_ENABLE",
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
     "PTEROS_INTERFACES",

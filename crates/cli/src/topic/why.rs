@@ -35,6 +35,7 @@ impl Why {
         let pairs = graph.match_reports(&name);
         let not_carried = not_carried(&graph, &name);
         let silent = session.silent_participants();
+        let silent_servers = session.silent_discovery_servers();
         if cli.console.json {
             cli.console.json(&json!({
                 "name": topic.name,
@@ -43,6 +44,7 @@ impl Why {
                 "subscription_count": subscription_count,
                 "pairs": pairs.iter().map(pair_json).collect::<Vec<_>>(),
                 "not_carried": not_carried.iter().map(NotCarried::json).collect::<Vec<_>>(),
+                "silent_discovery_servers": silent_servers.iter().map(|server| &server.address).collect::<Vec<_>>(),
                 "silent_participants": silent.iter().map(ToString::to_string).collect::<Vec<_>>(),
             }))?;
         } else {
@@ -60,6 +62,9 @@ impl Why {
                 text += &format!(
                     "  {silent} announces itself and never answers; its endpoints are unknown\n"
                 );
+            }
+            for server in &silent_servers {
+                text += &format!("  {server}: nothing is discovered by it\n");
             }
             cli.console.styled(&text)?;
         }

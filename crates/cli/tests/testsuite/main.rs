@@ -10,6 +10,7 @@ mod checker;
 mod code_points;
 mod dds_names;
 mod demo;
+mod discovery_server;
 mod doctor;
 mod folder;
 mod forged_packets;

@@ -86,6 +86,7 @@ impl Namespace {
             "ROS_DOMAIN_ID",
             "ROS_LOCALHOST_ONLY",
             "ROS_STATIC_PEERS",
+            "ROS_DISCOVERY_SERVER",
             "RUST_LOG",
         ] {
             command.env_remove(variable);

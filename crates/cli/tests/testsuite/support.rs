@@ -121,6 +121,7 @@ pub fn pteros() -> Command {
         "ROS_DOMAIN_ID",
         "ROS_LOCALHOST_ONLY",
         "ROS_STATIC_PEERS",
+        "ROS_DISCOVERY_SERVER",
         "AMENT_PREFIX_PATH",
         "RUST_LOG",
     ] {

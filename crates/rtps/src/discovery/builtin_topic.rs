@@ -20,7 +20,7 @@ use crate::qos::{Durability, EndpointQos, History};
 use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
 use crate::retransmission_window::RetransmissionWindow;
-use crate::seq::SequenceNumber;
+use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, DataHead, Heartbeat, Submessage};
@@ -37,6 +37,8 @@ pub(crate) struct BuiltinTopic {
     qos: SharedQos,
     /// The last changes received, to notice another one with the same number.
     recent: RecentChanges,
+    /// Whether each change names itself, as discovery servers require.
+    names_samples: bool,
 }
 
 /// A peer that contradicts what was received in its name.
@@ -74,6 +76,7 @@ impl BuiltinTopic {
             endpoints,
             qos: qos().into(),
             recent: RecentChanges::default(),
+            names_samples: false,
         }
     }
 
@@ -120,7 +123,13 @@ impl BuiltinTopic {
             endpoints,
             qos: qos.into(),
             recent: RecentChanges::default(),
+            names_samples: false,
         }
+    }
+
+    /// Names each change in PID_RELATED_SAMPLE_IDENTITY: discovery servers relay no others.
+    pub(crate) fn name_samples(&mut self) {
+        self.names_samples = true;
     }
 
     /// Matches the endpoints that a peer announces.
@@ -260,10 +269,15 @@ impl BuiltinTopic {
     }
 
     fn write(&mut self, now: Instant, key: [u8; 16], payload: Bytes, kind: ChangeKind) {
+        let identity = || SampleIdentity {
+            writer: self.writer.guid(),
+            sequence: self.writer.next_sequence(),
+        };
         let change = NewChange {
             payload,
             kind,
             key_hash: Some(key),
+            related_sample_identity: self.names_samples.then(identity),
             ..NewChange::default()
         };
         // Keep-last per key never blocks, and discovery data is far below the size

@@ -26,7 +26,13 @@ pub(crate) enum SedpChange {
     Removed(Guid, ReceivedVia),
     /// The parameter list cannot be read, or lacks what is required.
     Malformed,
-    /// The endpoint belongs to another participant than the sender.
+    /// As announced by `by`, it concerns an endpoint of the participant `of`.
+    Relayed {
+        by: GuidPrefix,
+        of: GuidPrefix,
+        change: Box<SedpChange>,
+    },
+    /// A writer among the readers, or the reverse.
     Impersonation,
 }
 
@@ -75,11 +81,14 @@ pub(crate) struct Sedp {
     publications: BuiltinTopic,
     subscriptions: BuiltinTopic,
     secured: Option<Box<[BuiltinTopic; 2]>>,
+    /// Discovery servers relay what is announced.
+    is_relayed: bool,
 }
 
 impl Sedp {
     pub(crate) fn new(prefix: GuidPrefix, is_secured: bool) -> Self {
         Self {
+            is_relayed: false,
             publications: BuiltinTopic::with_reset_detection(
                 prefix,
                 BuiltinEndpoints {
@@ -128,6 +137,13 @@ impl Sedp {
         let open = [&mut self.publications, &mut self.subscriptions];
         let secured = self.secured.iter_mut().flat_map(|pair| pair.iter_mut());
         open.into_iter().chain(secured)
+    }
+
+    /// Announces for discovery servers, see [`BuiltinTopic::name_samples`].
+    pub(crate) fn announce_to_servers(&mut self) {
+        self.is_relayed = true;
+        self.publications.name_samples();
+        self.subscriptions.name_samples();
     }
 
     /// Matches a peer; on the secured topics if it is authenticated.
@@ -226,7 +242,11 @@ impl Sedp {
     /// Announces a new or changed local endpoint.
     pub(crate) fn publish(&mut self, now: Instant, data: &EndpointData) {
         let key = data.guid.to_bytes();
-        self.channel_of(data).publish(now, key, data.encode());
+        let payload = match self.is_relayed {
+            false => data.encode(),
+            true => without_type_information(data).encode(),
+        };
+        self.channel_of(data).publish(now, key, payload);
     }
 
     /// Announces the removal of a local endpoint (dispose).
@@ -297,15 +317,35 @@ impl Sedp {
     }
 }
 
+/// An announcement that Fast DDS matches at once. It matches an endpoint with type
+/// information only after TypeLookup, if the participant names its vendor as clients of
+/// discovery servers must, and it asks the server, which does not answer for others' types.
+fn without_type_information(data: &EndpointData) -> EndpointData {
+    EndpointData {
+        type_information: None,
+        ..data.clone()
+    }
+}
+
 /// Parses one change of a peer's SEDP writer.
 fn read(change: &CacheChange, by: ReceivedVia, within: &DataLimits) -> SedpChange {
     let sender = change.writer.prefix;
-    let is_own_endpoint =
-        |guid: Guid| guid.prefix == sender && guid.entity.is_writer() == by.is_publications;
+    let of_sender = |guid: Guid, change: SedpChange| {
+        if guid.entity.is_writer() != by.is_publications {
+            return SedpChange::Impersonation;
+        }
+        if guid.prefix == sender {
+            return change;
+        }
+        SedpChange::Relayed {
+            by: sender,
+            of: guid.prefix,
+            change: Box::new(change),
+        }
+    };
     if change.kind == ChangeKind::Alive {
         return match EndpointData::parse_within(&change.payload, within) {
-            Ok(data) if is_own_endpoint(data.guid) => SedpChange::Endpoint(Box::new(data), by),
-            Ok(_) => SedpChange::Impersonation,
+            Ok(data) => of_sender(data.guid, SedpChange::Endpoint(Box::new(data), by)),
             Err(_) => SedpChange::Malformed,
         };
     }
@@ -313,8 +353,7 @@ fn read(change: &CacheChange, by: ReceivedVia, within: &DataLimits) -> SedpChang
     let key =
         EndpointData::parse_key(&change.payload).or_else(|| change.key_hash.map(Guid::from_bytes));
     match key {
-        Some(guid) if is_own_endpoint(guid) => SedpChange::Removed(guid, by),
-        Some(_) => SedpChange::Impersonation,
+        Some(guid) => of_sender(guid, SedpChange::Removed(guid, by)),
         None => SedpChange::Malformed,
     }
 }

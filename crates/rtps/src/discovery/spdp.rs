@@ -192,6 +192,11 @@ impl Announcer {
         }
     }
 
+    /// Replaces the content of the first announcement, before it is sent.
+    pub(crate) fn replace(&mut self, data: &ParticipantData) {
+        self.payload = data.encode();
+    }
+
     /// Sets new content, announced at once with a new burst: a change matters as
     /// much as a start.
     pub(crate) fn update(&mut self, now: Instant, data: &ParticipantData) {

@@ -50,6 +50,11 @@ impl RemoteParticipants {
         if local.config.ignores_announcements {
             return;
         }
+        let servers = local.builtin.servers.as_ref();
+        if servers.is_some_and(|servers| servers.is_relayed_change(source.prefix, data)) {
+            // The reliable topic of the servers handles it.
+            return;
+        }
         if spdp::is_dispose(data) {
             self.handle_dispose(local, from, source.prefix, data);
             return;
@@ -72,8 +77,15 @@ impl RemoteParticipants {
             known.map(|of| &**of),
             &local.config.network,
         );
-        if !local.config.is_in_domain(&peer) {
+        let servers = local.builtin.servers.as_ref();
+        let is_server = servers.is_some_and(|own| own.is_of_server(&peer, from, &local.config));
+        let must_be_known = servers.is_some() && !is_server;
+        if !is_server && !local.config.is_in_domain(&peer) {
             local.stats.other_domain.tally();
+            return;
+        }
+        if must_be_known && !self.may_announce_itself(local, peer.prefix, from) {
+            local.stats.not_relayed.tally();
             return;
         }
         if self.peers.is_same_host_peer(peer.prefix) {
@@ -144,6 +156,21 @@ impl RemoteParticipants {
         );
         local.stats.unvalidated_evicted.tally_by(u64::from(evicted));
         self.authenticate_early(local, source.prefix);
+    }
+
+    /// Whether a participant may announce itself to a client of discovery servers: static
+    /// peers may, and those that were discovered by it.
+    fn may_announce_itself(
+        &self,
+        local: &LocalParticipant,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+    ) -> bool {
+        let known = self.peers.find(prefix).map(|peer| !peer.is_relayed);
+        known.unwrap_or_else(|| {
+            let ip = from.and_then(Locator::to_udp).map(|(ip, _)| ip);
+            ip.is_some_and(|ip| local.spdp.is_static_peer(ip))
+        })
     }
 
     /// Whether a changed announcement is a copy, from an address that the participant

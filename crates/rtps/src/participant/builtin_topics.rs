@@ -11,13 +11,14 @@ use crate::discovery::liveliness::Wlp;
 use crate::discovery::question::{AskedEndpoints, Question};
 use crate::discovery::sedp::Sedp;
 use crate::discovery::type_lookup::TypeLookup;
-use crate::id::GuidPrefix;
+use crate::id::{GuidPrefix, VendorId};
 use crate::locator::Route;
 use crate::memory_budget::MemoryAccount;
 use crate::outbox::Outbox;
 use crate::retransmission_window::RetransmissionWindow;
 use crate::time::Instant;
 
+use super::discovery_servers::DiscoveryClient;
 use super::peer::Peers;
 use super::secure_discovery::SecureDiscovery;
 use super::{ParticipantConfig, ParticipantEvent};
@@ -29,17 +30,25 @@ pub(super) struct BuiltinTopics {
     pub(super) types: TypeLookup,
     /// With DDS Security.
     pub(super) secured: Option<Box<SecureDiscovery>>,
+    /// With discovery servers.
+    pub(super) servers: Option<Box<DiscoveryClient>>,
 }
 
 impl BuiltinTopics {
     pub(super) fn new(now: Instant, config: &ParticipantConfig, data: &ParticipantData) -> Self {
         let own = config.security.as_ref();
+        let mut sedp = Sedp::new(config.prefix, own.is_some());
+        let servers = config.discovery_servers.as_ref().map(|servers| {
+            sedp.announce_to_servers();
+            Box::new(DiscoveryClient::new(now, config.prefix, servers))
+        });
         Self {
+            servers,
             secured: own.map(|own| {
                 let max = config.limits.unvalidated_participants;
                 Box::new(SecureDiscovery::new(now, own.clone(), data, max))
             }),
-            sedp: Sedp::new(config.prefix, own.is_some()),
+            sedp,
             wlp: Wlp::new(
                 config.prefix,
                 own.is_some(),
@@ -81,6 +90,13 @@ impl BuiltinTopics {
         }
     }
 
+    /// Matches a participant whose endpoints a discovery server relays.
+    pub(super) fn match_relayed_peer(&mut self, now: Instant, data: &ParticipantData, at: &Route) {
+        self.wlp.match_peer(now, data, at, false);
+        self.types.requests.match_peer(now, data, at);
+        self.types.replies.match_peer(now, data, at);
+    }
+
     /// Matches an authenticated participant that has acknowledged our keys. False if it
     /// has not, or was matched before.
     pub(super) fn match_with_keys(
@@ -109,7 +125,10 @@ impl BuiltinTopics {
     }
 
     /// Unmatches a participant.
-    pub(super) fn unmatch_peer(&mut self, prefix: GuidPrefix) {
+    pub(super) fn unmatch_peer(&mut self, now: Instant, prefix: GuidPrefix) {
+        if let Some(servers) = &mut self.servers {
+            servers.remove_peer(now, prefix);
+        }
         for channel in self.sedp.channels().chain(self.wlp.channels()) {
             channel.unmatch_peer(prefix);
         }
@@ -122,8 +141,9 @@ impl BuiltinTopics {
     /// Changes the route to a participant.
     pub(super) fn reroute(&mut self, prefix: GuidPrefix, route: &Route) {
         let types = [&mut self.types.requests, &mut self.types.replies];
+        let servers = self.servers.iter_mut().map(|servers| servers.topic());
         let channels = self.sedp.channels().chain(self.wlp.channels());
-        for channel in channels.chain(types) {
+        for channel in channels.chain(types).chain(servers) {
             channel.reroute(prefix, route);
         }
         if let Some(secured) = &mut self.secured {
@@ -139,7 +159,9 @@ impl BuiltinTopics {
         window: &Arc<RetransmissionWindow>,
         account: &Arc<MemoryAccount>,
     ) {
-        for topic in self.sedp.channels().chain(self.wlp.channels()) {
+        let servers = self.servers.iter_mut().map(|servers| servers.topic());
+        let channels = self.sedp.channels().chain(self.wlp.channels());
+        for topic in channels.chain(servers) {
             topic.share_retransmission_window(prefix, window);
             topic.limit_memory(prefix, account);
         }
@@ -182,6 +204,7 @@ impl BuiltinTopics {
             self.sedp.next_timeout(),
             self.wlp.next_timeout_of_channels(),
             self.secured.as_ref().and_then(|own| own.next_timeout()),
+            self.servers.as_ref().and_then(|own| own.next_timeout()),
             self.types.requests.next_timeout(),
             self.types.replies.next_timeout(),
         ]
@@ -189,11 +212,21 @@ impl BuiltinTopics {
         .fold(None, earliest)
     }
 
+    /// Names the vendor that discovery servers accept, where there are some: Fast DDS 2 looks
+    /// for it in the announcement, Fast DDS 3.2 in the header.
+    pub(super) fn name_vendor(&self, out: &mut Outbox) {
+        if self.servers.is_some() {
+            out.name_vendor(VendorId::FAST_DDS);
+        }
+    }
+
     /// Puts datagrams into `out`; true if there are more.
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
         let secured = self.secured.as_mut();
         let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
-        for channel in self.sedp.channels().chain(self.wlp.channels()) {
+        let servers = self.servers.iter_mut().map(|servers| servers.topic());
+        let channels = self.sedp.channels().chain(self.wlp.channels());
+        for channel in channels.chain(servers) {
             more |= channel.poll_transmit(now, out);
         }
         more |= self.types.requests.poll_transmit(now, out);

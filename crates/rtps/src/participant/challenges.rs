@@ -83,7 +83,7 @@ impl Challenges {
         let Some(peer) = peers.find(prefix) else {
             return;
         };
-        if peer.is_same_host_peer || peer.metatraffic.locators.is_empty() {
+        if peer.is_same_host_peer || peer.is_relayed || peer.metatraffic.locators.is_empty() {
             return;
         }
         let route = peer.metatraffic.clone();

@@ -11,6 +11,8 @@ use crate::locator::{Locator, NetworkScope, OwnAddress};
 use crate::stats::Tally;
 use crate::time::Duration;
 
+use super::discovery_servers::DiscoveryServers;
+
 /// The announcement of a participant and its discovery settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParticipantConfig {
@@ -28,6 +30,8 @@ pub struct ParticipantConfig {
     pub metatraffic_multicast: Vec<Locator>,
     /// Destinations of announcements: the multicast group, and initial peers.
     pub announce_to: Vec<Locator>,
+    /// The discovery servers of a client, which relay other participants; `None` without.
+    pub discovery_servers: Option<DiscoveryServers>,
     /// Whether SPDP announcements are dropped: only same-host peers are discovered.
     pub ignores_announcements: bool,
     /// Participant lease: how long peers keep us without a datagram.
@@ -65,6 +69,7 @@ impl ParticipantConfig {
             default_unicast: Vec::new(),
             metatraffic_multicast: Vec::new(),
             announce_to: Vec::new(),
+            discovery_servers: None,
             ignores_announcements: false,
             // Fast DDS in ROS 2 uses 20 s, Cyclone 10 s.
             lease: Duration::from_secs(20),
@@ -171,6 +176,9 @@ pub struct ParticipantStats {
     pub unreachable: u64,
     /// Announcements from beyond a router that are not of static peers.
     pub off_link: u64,
+    /// Announcements of participants that are neither discovery servers nor static peers,
+    /// where there are discovery servers.
+    pub not_relayed: u64,
     /// Participants refused because the table was full.
     pub participants_refused: u64,
     /// Participants that lost their place in a full table to a newcomer.
@@ -209,6 +217,13 @@ impl ParticipantConfig {
             && !network.is_on_link(from)
             && !network.is_on_down_link(from)
             && !self.announce_to.iter().any(is_named)
+            && !self.is_discovery_server(from)
+    }
+
+    /// Whether a discovery server has this address.
+    pub(super) fn is_discovery_server(&self, at: &Locator) -> bool {
+        let servers = self.discovery_servers.as_ref();
+        servers.is_some_and(|servers| servers.has_address(at))
     }
 
     /// Whether it announced our domain, without a domain tag.

@@ -54,6 +54,10 @@ impl RemoteParticipants {
         }
         let peer = Peer::new(data.clone(), source_check, &local.config.network, false);
         local.builtin.match_peer(now, &data, &peer.metatraffic);
+        if let Some(servers) = &mut local.builtin.servers {
+            let unrelayed = servers.connect(now, &data, &peer.metatraffic, &local.config);
+            self.grant_leases_of_unrelayed(local, now, unrelayed);
+        }
         let is_first_on_network = !peer.metatraffic.is_same_host()
             && self
                 .peers
@@ -74,7 +78,11 @@ impl RemoteParticipants {
     }
 
     /// Charges a new participant. One without memory is refused.
-    fn has_memory_for(&mut self, local: &mut LocalParticipant, data: &ParticipantData) -> bool {
+    pub(super) fn has_memory_for(
+        &mut self,
+        local: &mut LocalParticipant,
+        data: &ParticipantData,
+    ) -> bool {
         let clock = local.clock;
         let is_charged =
             self.receive_memory
@@ -149,7 +157,7 @@ impl RemoteParticipants {
             .builtin
             .sedp
             .retain_disposed(!self.tombstones.is_empty());
-        local.builtin.unmatch_peer(prefix);
+        local.builtin.unmatch_peer(local.clock, prefix);
         local
             .endpoints
             .remove_participant(prefix, &mut local.events);
@@ -165,7 +173,8 @@ impl RemoteParticipants {
     /// claim was false, or another process has its GUID.
     fn await_return(&mut self, local: &mut LocalParticipant, peer: Peer, reason: LostReason) {
         let by_claim = matches!(reason, LostReason::Disposed | LostReason::Restarted);
-        let is_awaited = by_claim && local.builtin.secured.is_none() && !peer.is_same_host_peer;
+        let by_others = peer.is_same_host_peer || peer.is_relayed;
+        let is_awaited = by_claim && local.builtin.secured.is_none() && !by_others;
         if is_awaited {
             let (now, limits) = (local.clock, &local.config.limits);
             let seemed_restarted = reason == LostReason::Restarted;
@@ -220,6 +229,9 @@ impl RemoteParticipants {
                     return;
                 }
                 local.endpoints.remove_remote(guid, &mut local.events);
+            }
+            SedpChange::Relayed { by, of, change } => {
+                self.handle_relayed_endpoint(local, now, by, of, *change);
             }
             SedpChange::Malformed => local.stats.malformed.tally(),
             SedpChange::Impersonation => local.stats.impersonation.tally(),

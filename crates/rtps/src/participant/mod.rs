@@ -25,6 +25,7 @@ mod authenticating;
 mod builtin_topics;
 mod challenges;
 mod config;
+mod discovery_servers;
 mod endpoints;
 mod event;
 mod identity;
@@ -57,6 +58,7 @@ mod unvalidated_participant;
 mod zones;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
+pub use discovery_servers::{DISCOVERY_SERVERS_MAX, DiscoveryServerState, DiscoveryServers};
 pub use endpoints::Endpoints;
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
@@ -174,6 +176,12 @@ impl Participant {
         {
             return;
         }
+        if self
+            .remote
+            .handle_server(&mut self.local, now, source, message)
+        {
+            return;
+        }
         if self.local.builtin.sedp.handle(now, source, message) {
             // First: a change of this message was received before the reset.
             while let Some(change) = self
@@ -286,6 +294,7 @@ impl Participant {
             .wlp
             .channels()
             .chain(self.local.builtin.sedp.channels())
+            .chain(self.local.builtin.servers.iter_mut().map(|own| own.topic()))
         {
             channel.handle_timeout(now);
         }
@@ -451,7 +460,7 @@ impl Participant {
         }
         self.local.config.user_data = user_data;
         self.local.spdp.rebuild(&self.local.config);
-        self.local.spdp.announcer.update(now, &self.local.spdp.data);
+        self.local.spdp.update(now);
         if let Some(secured) = &mut self.local.builtin.secured {
             secured.announce(now, &self.local.spdp.data);
         }
@@ -477,6 +486,11 @@ impl Participant {
         self.local
             .spdp
             .poll_transmit(now, &self.remote.peers, &mut self.local.stats, out);
+        if let Some(servers) = &mut self.local.builtin.servers {
+            let prefix = self.local.config.prefix;
+            servers.publish(now, prefix, &self.local.spdp.announcer);
+            servers.call_servers(now, &self.local.spdp, out);
+        }
         self.remote
             .transmit_participant_probes(&mut self.local, now, out);
         self.remote.transmit_probes(&mut self.local, now, out);
@@ -495,6 +509,7 @@ impl Participant {
             Some(_) => COALESCED_BYTES_MAX,
             None => 0,
         });
+        self.local.builtin.name_vendor(out);
         more || is_full
     }
 
@@ -512,6 +527,7 @@ impl Participant {
             secured.send_dispose(now, out);
         }
         self.local.spdp.transmit_dispose(&self.remote.peers, out);
+        self.local.builtin.name_vendor(out);
     }
 
     /// The discovered participants.

@@ -124,11 +124,11 @@ impl Participant {
                 secured.announce(now, &self.local.spdp.data);
             }
         }
-        self.local.spdp.announcer.update(now, &self.local.spdp.data);
+        self.local.spdp.update(now);
         let peers: Vec<GuidPrefix> = self
             .remote
             .peers
-            .network_peers()
+            .remote_peers()
             .map(|(prefix, _)| prefix)
             .collect();
         for prefix in peers {

@@ -50,6 +50,8 @@ pub(super) struct Peer {
     pub(super) is_same_host_peer: bool,
     /// except those of the TypeLookup service, after a request.
     pub(super) type_lookup_matched: bool,
+    /// Discovered by a discovery server, which announces its endpoints, too.
+    pub(super) is_relayed: bool,
     /// The route to all its user endpoints, while there is a shared-memory
     /// connection.
     pub(super) shared_memory: Option<Route>,
@@ -69,6 +71,7 @@ impl Peer {
         let mut peer = Self {
             is_same_host_peer,
             type_lookup_matched: false,
+            is_relayed: false,
             path: PeerPath::at(source_check),
             metatraffic: route(network, &data.metatraffic_unicast, source_check),
             shared_memory: None,
@@ -150,6 +153,7 @@ impl Peer {
         let shares_host = match self.source_check {
             // The announcements did not come by datagrams.
             _ if self.is_same_host_peer => true,
+            SourceCheck::Unknown if self.is_relayed => self.metatraffic.is_same_host(),
             SourceCheck::Unknown => return true,
             SourceCheck::SameHost => true,
             SourceCheck::Address(at) => is_of_this_host(at, network),
@@ -286,6 +290,7 @@ impl Peers {
             peer.is_same_host_peer,
         );
         after.type_lookup_matched = peer.type_lookup_matched;
+        after.is_relayed = peer.is_relayed;
         after.shared_memory = peer.shared_memory.clone();
         after.since = peer.since;
         after.is_useful = peer.is_useful;
@@ -401,13 +406,18 @@ impl Peers {
         let same_host_peers = self.same_host_peers().count();
         PeerCounts {
             same_host: same_host_peers,
-            network: self.peers.len().saturating_sub(same_host_peers),
+            network: self.network_peers().count(),
             has_unicast_targets,
         }
     }
 
-    /// The network peers: all that are no same-host peers.
+    /// The network peers: all that announce themselves to us by SPDP.
     pub(super) fn network_peers(&self) -> impl Iterator<Item = (GuidPrefix, &Peer)> {
+        self.remote_peers().filter(|(_, peer)| !peer.is_relayed)
+    }
+
+    /// All that are no same-host peers.
+    pub(super) fn remote_peers(&self) -> impl Iterator<Item = (GuidPrefix, &Peer)> {
         let others = self
             .peers
             .iter()

@@ -197,9 +197,10 @@ impl RemoteParticipants {
         prefix: GuidPrefix,
         data: Arc<ParticipantData>,
     ) {
-        local.builtin.unmatch_peer(prefix);
+        local.builtin.unmatch_peer(now, prefix);
         if let Some(peer) = self.peers.find_mut(prefix) {
             peer.is_same_host_peer = true;
+            peer.is_relayed = false;
         }
         self.update_participant(local, now, data, SourceCheck::SameHost);
     }

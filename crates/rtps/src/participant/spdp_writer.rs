@@ -10,9 +10,11 @@ use crate::discovery::spdp::{self, AnnouncementScope, Announcer};
 use crate::id::{EntityId, GuidPrefix, ProtocolVersion, VendorId};
 use crate::locator::{IpAddress, Locator};
 use crate::outbox::Outbox;
+use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
+use super::discovery_servers::DiscoveryServers;
 use super::peer::Peers;
 use super::same_host_announcement::{Announcement, AnnouncementQueue};
 use super::{ParticipantConfig, ParticipantStats};
@@ -31,18 +33,25 @@ pub struct SpdpWriter {
     bound_ports: Option<Vec<u16>>,
     /// Announcements to the participants of this host.
     pub(super) on_host: AnnouncementQueue,
+    /// What discovery servers want to read in our announcement.
+    servers: Option<DiscoveryServers>,
 }
 
 impl SpdpWriter {
     pub(super) fn new(now: Instant, config: &ParticipantConfig) -> Self {
         let data = announcement(config);
-        Self {
+        let mut own = Self {
             announcer: Announcer::new(now, &data, announce_period(config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
             bound_ports: None,
             on_host: AnnouncementQueue::new(config.announces_on_host),
+            servers: config.discovery_servers.clone(),
             data,
+        };
+        if own.servers.is_some() {
+            own.announcer.replace(&own.announced());
         }
+        own
     }
 
     /// Delays the first announcement, when a peer is about to learn of us without
@@ -75,7 +84,32 @@ impl SpdpWriter {
 
     /// Announces our announcement anew at once, with a startup burst.
     pub(super) fn restart(&mut self, now: Instant) {
-        self.announcer.restart(now, &self.data);
+        let data = self.announced();
+        self.announcer.restart(now, &data);
+    }
+
+    /// Announces our changed announcement.
+    pub(super) fn update(&mut self, now: Instant) {
+        let data = self.announced();
+        self.announcer.update(now, &data);
+    }
+
+    /// Our announcement as others receive it. Discovery servers accept participants of
+    /// Fast DDS only. Other Pteros participants know us by our GUID prefix.
+    fn announced(&self) -> ParticipantData {
+        let mut data = self.data.clone();
+        if let Some(servers) = &self.servers {
+            data.vendor = VendorId::FAST_DDS;
+            data.properties.extend(servers.properties());
+        }
+        data
+    }
+
+    /// The identity of a change of ours, which discovery servers require.
+    fn identity(&self, sequence: SequenceNumber) -> Option<SampleIdentity> {
+        let writer = self.data.prefix.with(EntityId::SPDP_WRITER);
+        let identity = SampleIdentity { writer, sequence };
+        self.servers.as_ref().map(|_| identity)
     }
 
     /// Sends the periodic announcement, when due, to the configured locators and to
@@ -162,7 +196,9 @@ impl SpdpWriter {
         if let Some(prefix) = destination {
             message.info_destination(prefix);
         }
-        message.data(&spdp::data_head(sequence), payload);
+        let mut head = spdp::data_head(sequence);
+        head.inline_qos.related_sample_identity = self.identity(sequence);
+        message.data(&head, payload);
         if let Some(question) = question {
             question.write(&mut message);
         }
@@ -184,16 +220,20 @@ impl SpdpWriter {
 
     /// Sends the SPDP dispose to everyone who may know us.
     pub(super) fn transmit_dispose(&mut self, peers: &Peers, out: &mut Outbox) {
-        let locators = self.locators(peers);
-        self.write_dispose(core::iter::once((None, locators)), out);
+        let locators = core::iter::once((None, self.locators(peers)));
+        if self.servers.is_some() {
+            // Their reliable readers wait for a number that is left out.
+            let all = locators.chain(disposed_at(peers));
+            self.write_dispose(all, out);
+            return;
+        }
+        self.write_dispose(locators, out);
         self.transmit_dispose_to_peers(peers, out);
     }
 
     /// Sends the SPDP dispose to the discovered participants.
     pub(super) fn transmit_dispose_to_peers(&mut self, peers: &Peers, out: &mut Outbox) {
-        let peers = peers.network_peers();
-        let at = peers.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()));
-        self.write_dispose(at, out);
+        self.write_dispose(disposed_at(peers), out);
     }
 
     pub(super) fn write_dispose(
@@ -202,7 +242,9 @@ impl SpdpWriter {
         out: &mut Outbox,
     ) {
         let guid = self.data.prefix.with(EntityId::PARTICIPANT);
-        let head = spdp::dispose_head(self.announcer.next_dispose_number(), guid);
+        let sequence = self.announcer.next_dispose_number();
+        let mut head = spdp::dispose_head(sequence, guid);
+        head.inline_qos.related_sample_identity = self.identity(sequence);
         let payload = ParticipantData::encode_key(self.data.prefix);
         for (destination, to) in to.into_iter().filter(|(_, to)| !to.is_empty()) {
             let mut message = out.begin(self.data.prefix, &to, DATAGRAM_BYTES);
@@ -213,6 +255,12 @@ impl SpdpWriter {
             message.finish();
         }
     }
+}
+
+/// The discovered participants, and where an SPDP dispose reaches each.
+fn disposed_at(peers: &Peers) -> impl Iterator<Item = (Option<GuidPrefix>, Arc<[Locator]>)> + '_ {
+    let peers = peers.network_peers();
+    peers.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()))
 }
 
 /// At least four announcements per lease, so that single losses do not end it.

@@ -125,6 +125,10 @@ impl RemoteParticipants {
 
     /// The lease to grant to a participant now: short, until it is useful.
     pub(super) fn lease_of(&self, local: &LocalParticipant, data: &ParticipantData) -> Duration {
+        let servers = local.builtin.servers.as_ref();
+        if servers.is_some_and(|servers| servers.is_relaying(data.prefix)) {
+            return Duration::INFINITE;
+        }
         let span = data.lease.min(local.config.limits.lease_max);
         let is_same_host_peer = self.peers.is_same_host_peer(data.prefix);
         let is_trusted = is_same_host_peer || local.builtin.secured.is_some();

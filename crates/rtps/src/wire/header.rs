@@ -30,6 +30,8 @@ pub struct Header {
 impl Header {
     /// Size on the wire, bytes.
     pub const SIZE_BYTES: usize = 20;
+    /// Where the vendor is.
+    pub(crate) const VENDOR_OFFSET: usize = 6;
 
     /// The header of this stack's messages.
     pub const fn ours(prefix: GuidPrefix) -> Self {

@@ -9,6 +9,7 @@ mod coherent;
 mod content_filter;
 mod deferred_payloads;
 mod discovery_data;
+mod discovery_servers;
 mod filter_limits;
 mod flow_controlled_retransmission;
 mod flow_controlled_writer;

@@ -61,7 +61,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use pteros_rtps::id::{GuidPrefix, VendorId};
 use pteros_rtps::locator::{IpAddress, Locator, NetworkScope};
-use pteros_rtps::participant::{Participant, ParticipantConfig};
+use pteros_rtps::participant::{DiscoveryServers, Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::discovery::Discovery;
@@ -93,7 +93,7 @@ use crate::send::flow_controller::FlowController;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
 use crate::shm_transport::ShmTransport;
-use crate::static_peers::StaticPeer;
+use crate::static_peers::{DiscoveryServer, StaticPeer};
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::transport::rtps::RtpsTransport;
 use crate::transport::transports::{Transports, open_transports};
@@ -129,6 +129,11 @@ pub struct CoreOptions {
     pub multicast: bool,
     /// Peers that receive unicast announcements.
     pub static_peers: Vec<StaticPeer>,
+    /// Discovery servers of Fast DDS. With any, neither the multicast group nor the ports
+    /// of this host receive announcements.
+    pub discovery_servers: Vec<DiscoveryServer>,
+    /// Whether those relay all participants and endpoints.
+    pub is_super_client: bool,
     /// The versions of IP that RTPS uses.
     pub ip_versions: IpVersions,
     /// Names of the only interfaces to use; empty means all.
@@ -174,6 +179,8 @@ impl Default for CoreOptions {
             rtps_reach: RtpsReach::Network,
             multicast: true,
             static_peers: Vec::new(),
+            discovery_servers: Vec::new(),
+            is_super_client: false,
             ip_versions: IpVersions::Automatic,
             interfaces: Vec::new(),
             // Space for a 4 MiB sample in 64 KB datagrams on either side.
@@ -242,6 +249,9 @@ impl Core {
         platform: Arc<dyn Platform>,
         mut options: CoreOptions,
     ) -> Result<Arc<Self>, OpenError> {
+        if options.security.is_some() && !options.discovery_servers.is_empty() {
+            return Err(OpenError::SecuredDiscoveryServer);
+        }
         let candidate = guid_prefix(platform.guid_seed());
         let credentials = options.security.as_ref().map(|security| {
             Credentials::load(
@@ -543,6 +553,7 @@ fn participant_config(
         default_unicast: opened.unicast.clone(),
         metatraffic_multicast: opened.multicast.clone(),
         announce_to: announcement_locators(options, opened),
+        discovery_servers: discovery_servers(options, opened),
         ignores_announcements: options.rtps_reach != RtpsReach::Network,
         user_data,
         entity_name: Some(options.enclave.clone()),
@@ -650,16 +661,25 @@ fn socket_plan(
         domain_id: options.domain_id,
         discovery_group: match options.rtps_reach {
             RtpsReach::Host { group } => group,
+            RtpsReach::Network if !options.discovery_servers.is_empty() => server_group(options),
             RtpsReach::Network | RtpsReach::Off => options.domain_id,
         },
         local_only: options.local_only || options.rtps_reach != RtpsReach::Network,
         ip_versions: match options.ip_versions {
-            IpVersions::Automatic if options.static_peers.iter().any(StaticPeer::needs_v6) => {
+            IpVersions::Automatic
+                if options.static_peers.iter().any(StaticPeer::needs_v6)
+                    || options
+                        .discovery_servers
+                        .iter()
+                        .any(DiscoveryServer::needs_v6) =>
+            {
                 IpVersions::Both
             }
             wanted => wanted,
         },
-        multicast: options.multicast && options.rtps_reach == RtpsReach::Network,
+        multicast: options.multicast
+            && options.rtps_reach == RtpsReach::Network
+            && options.discovery_servers.is_empty(),
         interfaces: options.interfaces.clone(),
         buffer_bytes: options.buffer_bytes,
         prefix,
@@ -674,23 +694,57 @@ fn socket_plan(
     }
 }
 
+/// The processes of this host that discover each other without the servers: those with
+/// the same ones. Such groups are above all domains.
+fn server_group(options: &CoreOptions) -> u32 {
+    let mut servers: Vec<String> = options
+        .discovery_servers
+        .iter()
+        .map(|server| format!("{:?}:{}", server.addresses, server.port))
+        .collect();
+    servers.sort_unstable();
+    let mut hash = 0x811c_9dc5_u32;
+    for byte in servers.concat().bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    hash | 1 << 31
+}
+
+/// Whether the host has an address of this version of IP.
+fn has_version(opened: &OpenedSockets, is_v6: bool) -> bool {
+    let mut own = opened.own_addresses.iter();
+    own.any(|own| own.ip.is_v6() == is_v6)
+}
+
+fn discovery_servers(options: &CoreOptions, opened: &OpenedSockets) -> Option<DiscoveryServers> {
+    let servers = options.discovery_servers.iter().map(|server| {
+        let addresses = server.addresses.iter();
+        let usable = addresses.filter(|at| has_version(opened, at.is_v6()));
+        usable.map(|at| Locator::udp(*at, server.port)).collect()
+    });
+    let is_used = options.rtps_reach == RtpsReach::Network && !options.discovery_servers.is_empty();
+    is_used.then(|| DiscoveryServers {
+        servers: servers.collect(),
+        is_super_client: options.is_super_client,
+    })
+}
+
 fn announcement_locators(options: &CoreOptions, opened: &OpenedSockets) -> Vec<Locator> {
     if options.rtps_reach != RtpsReach::Network {
         return Vec::new();
     }
     let domain = options.domain_id;
-    let has_version = |is_v6: bool| {
-        opened
-            .own_addresses
-            .iter()
-            .any(|own| own.ip.is_v6() == is_v6)
-    };
+    let has_version = |is_v6| has_version(opened, is_v6);
     let here = match has_version(true) && !has_version(false) {
         true => IpAddr::from(Ipv6Addr::LOCALHOST),
         false => Ipv4Addr::LOCALHOST.into(),
     };
     let ports = |indices: u32| (0..indices).map(move |index| unicast_port(domain, index));
-    let local = ports(LOCAL_PEERS_MAX).map(|port| Locator::udp(here.into(), port));
+    let local_indices = match options.discovery_servers.is_empty() {
+        true => LOCAL_PEERS_MAX,
+        false => 0,
+    };
+    let local = ports(local_indices).map(|port| Locator::udp(here.into(), port));
     let named = options.static_peers.iter().flat_map(|peer| {
         let addresses = peer.addresses.iter().copied();
         let addresses = addresses.filter(|at| has_version(at.is_v6()));
@@ -711,6 +765,32 @@ fn announcement_locators(options: &CoreOptions, opened: &OpenedSockets) -> Vec<L
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn with_discovery_servers_there_is_no_multicast_and_a_group_of_the_host_for_each_set() {
+        let server = |port| DiscoveryServer {
+            addresses: vec![IpAddr::from(Ipv4Addr::LOCALHOST).into()],
+            port,
+        };
+        let group = |discovery_servers: Vec<DiscoveryServer>| {
+            let options = CoreOptions {
+                domain_id: 7,
+                discovery_servers,
+                ..CoreOptions::default()
+            };
+            let plan = socket_plan(&options, GuidPrefix([1; 12]), None);
+            assert_eq!(plan.multicast, options.discovery_servers.is_empty());
+            plan.discovery_group
+        };
+        assert_eq!(group(vec![]), 7);
+        let one = group(vec![server(1)]);
+        assert!(one > 232 && one != group(vec![server(2)]));
+        let both = [server(1), server(2)];
+        assert_eq!(
+            group(both.to_vec()),
+            group(both.into_iter().rev().collect())
+        );
+    }
 
     #[test]
     fn a_context_whose_rtps_stays_on_the_host_joins_no_network() {

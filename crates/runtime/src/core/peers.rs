@@ -3,10 +3,12 @@
 
 use std::fmt;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{IpAddress, Locator};
+use pteros_rtps::participant::DiscoveryServerState;
 use pteros_rtps::time::Instant;
 
 use crate::core::discovery::Discovery;
@@ -92,7 +94,69 @@ impl Transports {
     }
 }
 
+/// A discovery server of ROS_DISCOVERY_SERVER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DiscoveryServerStatus {
+    /// Its first address, with the port.
+    pub address: String,
+    /// Its participant, while it answers.
+    pub prefix: Option<GuidPrefix>,
+    /// How long it has answered, or has not.
+    pub age: Duration,
+    /// The participants that it relays.
+    pub relayed: usize,
+}
+
+impl DiscoveryServerStatus {
+    fn new(state: DiscoveryServerState) -> Self {
+        Self {
+            address: state.address,
+            prefix: state.prefix,
+            age: state.age.to_std().unwrap_or_default(),
+            relayed: state.relayed,
+        }
+    }
+
+    /// The command that starts a server at this address.
+    pub fn start_command(&self) -> String {
+        let (host, port) = self
+            .address
+            .rsplit_once(':')
+            .unwrap_or((&self.address, "11811"));
+        let host = host.trim_matches(['[', ']']);
+        format!("fastdds discovery -i 0 -l {host} -p {port}")
+    }
+}
+
+impl fmt::Display for DiscoveryServerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (address, seconds) = (&self.address, self.age.as_secs_f64());
+        if self.prefix.is_none() {
+            return write!(
+                f,
+                "no answer from discovery server {address} since {seconds:.1} s"
+            );
+        }
+        let relayed = self.relayed;
+        write!(
+            f,
+            "discovery server {address} answers and relays {relayed} participants"
+        )
+    }
+}
+
 impl RtpsTransport {
+    /// The discovery servers, in the order of ROS_DISCOVERY_SERVER. For diagnostics. Locks
+    /// the participant.
+    pub fn discovery_servers(&self) -> Vec<DiscoveryServerStatus> {
+        let servers = self.participant.lock().discovery_servers();
+        servers
+            .into_iter()
+            .map(DiscoveryServerStatus::new)
+            .collect()
+    }
+
     /// Participants that have announced themselves for some seconds without answering.
     /// For diagnostics. Locks the participant.
     pub fn silent_participants(&self) -> Vec<SilentParticipant> {

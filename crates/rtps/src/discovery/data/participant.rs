@@ -98,6 +98,12 @@ impl ParticipantData {
         self.prefix.with(EntityId::PARTICIPANT)
     }
 
+    /// Whether it is a Pteros participant that names Fast DDS as its vendor, since discovery
+    /// servers accept no other one.
+    fn is_client_of_servers(&self) -> bool {
+        self.vendor == VendorId::FAST_DDS && self.prefix.0.starts_with(&VendorId::PTEROS.0)
+    }
+
     /// Reads the payload of an SPDP sample, encapsulation included, with the
     /// default limits.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
@@ -123,6 +129,9 @@ impl ParticipantData {
             return Err(WireError::InvalidParameter(pid::PARTICIPANT_GUID));
         }
         data.prefix = guid.prefix;
+        if data.is_client_of_servers() {
+            data.vendor = VendorId::PTEROS;
+        }
         // Its meaning depends on the vendor, which a later parameter may name.
         if let Some(id) = ProductVersion::parameter_of(data.vendor) {
             let announced = parse_parameters(payload)?.find(id);
@@ -201,7 +210,8 @@ impl ParticipantData {
         let version = [self.version.major, self.version.minor];
         write_parameter(o, pid::PROTOCOL_VERSION, &version);
         write_parameter(o, pid::VENDOR_ID, &self.vendor.0);
-        if let Some(product) = self.product.filter(|_| self.vendor == VendorId::PTEROS) {
+        let is_ours = self.vendor == VendorId::PTEROS || self.is_client_of_servers();
+        if let Some(product) = self.product.filter(|_| is_ours) {
             write_parameter(o, pid::VENDOR_PRODUCT_VERSION, &product.0);
         }
         write_parameter(o, pid::PARTICIPANT_GUID, &self.guid().to_bytes());
