@@ -20,7 +20,7 @@ use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::id::{EntityId, Guid};
 use pteros_runtime::rtps::participant::PathInfo;
 use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
-use pteros_runtime::static_peers::{DiscoveryServer, StaticPeer};
+use pteros_runtime::static_peers::{DiscoveryServer, NamedPeers, StaticPeer};
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_runtime::transport::{OpenTransport, RtpsReach};
@@ -483,7 +483,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     if let Some(settings) = zenoh {
         transports.push(zenoh_transport(settings)?);
     }
-    let mut peers = config.static_peers;
+    let mut peers = config.named_peers.static_peers;
     peers.extend(options.static_peers.iter().cloned());
     let mut static_peers = Vec::new();
     if range.uses_static_peers() {
@@ -497,7 +497,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     }
     let mut discovery_servers = Vec::new();
     if range != DiscoveryRange::Off {
-        for server in &config.discovery_servers {
+        for server in &config.named_peers.discovery_servers {
             let resolved = DiscoveryServer::resolve(server);
             discovery_servers.push(resolved.map_err(|reason| ContextError::DiscoveryServer {
                 server: server.clone(),
@@ -553,9 +553,11 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             range,
             DiscoveryRange::Subnet | DiscoveryRange::SystemDefault
         ),
-        static_peers,
-        discovery_servers,
-        is_super_client: options.is_super_client || config.is_super_client,
+        named_peers: NamedPeers {
+            static_peers,
+            discovery_servers,
+            is_super_client: options.is_super_client || config.named_peers.is_super_client,
+        },
         enclave,
         transports,
         lease: options.participant_lease.map_or(default.lease, Into::into),

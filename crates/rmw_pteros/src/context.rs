@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use pteros_runtime::config::{Config, DiscoveryRange};
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
-use pteros_runtime::static_peers::{DiscoveryServer, StaticPeer};
+use pteros_runtime::static_peers::{DiscoveryServer, NamedPeers, StaticPeer};
 use pteros_runtime::{Core, CoreOptions, SecurityOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -244,7 +244,7 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     let peers = resolve(&peers);
     let discovery_servers = match range {
         DiscoveryRange::Off => Vec::new(),
-        _ => resolve_servers(&config.discovery_servers)?,
+        _ => resolve_servers(&config.named_peers.discovery_servers)?,
     };
     // SAFETY: `rmw_init` has checked that it is not null.
     let enclave = unsafe { CStr::from_ptr(options.enclave) };
@@ -266,9 +266,11 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
         rtps_reach: plan.rtps_reach,
         transports: plan.transports,
         multicast: !matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off),
-        static_peers: peers,
-        discovery_servers,
-        is_super_client: config.is_super_client,
+        named_peers: NamedPeers {
+            static_peers: peers,
+            discovery_servers,
+            is_super_client: config.named_peers.is_super_client,
+        },
         enclave: enclave.to_string_lossy().into_owned(),
         security,
         ..pteros_rcl::core_options(config, plan.is_rtps_idle)

@@ -18,7 +18,7 @@ pub use crate::config_error::ConfigError;
 pub use crate::ip_versions::IpVersions;
 use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
-use crate::static_peers::DiscoveryServer;
+use crate::static_peers::{DiscoveryServer, NamedPeers};
 use crate::trace::{BYTES_MAX, BYTES_MIN};
 pub use crate::zenoh_settings::{WireChoice, ZenohSettings};
 
@@ -141,15 +141,8 @@ pub struct Config {
     pub domain_id: u32,
     /// `ROS_AUTOMATIC_DISCOVERY_RANGE`, or `ROS_LOCALHOST_ONLY`, which takes precedence.
     pub discovery_range: DiscoveryRange,
-    /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
-    /// when the range does not use them.
-    pub static_peers: Vec<String>,
-    /// `ROS_DISCOVERY_SERVER`: the discovery servers of Fast DDS, not yet resolved. Empty
-    /// without any, and in the range `OFF`.
-    pub discovery_servers: Vec<String>,
-    /// `ROS_SUPER_CLIENT`: whether discovery servers relay all participants and endpoints,
-    /// not only those of the context's topics.
-    pub is_super_client: bool,
+    /// Static peers and discovery servers, not yet resolved.
+    pub named_peers: NamedPeers,
     /// The part of the network that RTPS uses.
     pub network: NetworkChoice,
     /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
@@ -265,7 +258,7 @@ impl Config {
         if let Some(setting) = setting("ROS_DISCOVERY_SERVER") {
             config.set_discovery_servers(&setting)?;
         }
-        config.is_super_client = setting("ROS_SUPER_CLIENT")
+        config.named_peers.is_super_client = setting("ROS_SUPER_CLIENT")
             .map(|setting| true_or_false(&setting))
             .transpose()?
             .unwrap_or(false);
@@ -350,7 +343,7 @@ impl Config {
     fn set_static_peers(&mut self, setting: &SetVariable) -> Result<(), ConfigError> {
         let peers = static_peers(setting)?;
         if self.discovery_range.uses_static_peers() {
-            self.static_peers = peers;
+            self.named_peers.static_peers = peers;
         } else if !peers.is_empty() {
             let range = self.discovery_range;
             self.warn(
@@ -375,7 +368,7 @@ impl Config {
             })?;
         }
         if self.discovery_range != DiscoveryRange::Off {
-            self.discovery_servers = servers;
+            self.named_peers.discovery_servers = servers;
         } else if !servers.is_empty() {
             self.warn(
                 setting,
@@ -394,7 +387,7 @@ impl Config {
             "0" => Ok(()),
             "1" => {
                 self.discovery_range = DiscoveryRange::Localhost;
-                self.static_peers.clear();
+                self.named_peers.static_peers.clear();
                 self.warn(
                     setting,
                     "deprecated, but it overrides ROS_AUTOMATIC_DISCOVERY_RANGE and \
@@ -738,7 +731,10 @@ mod tests {
         .unwrap();
         assert_eq!(config.domain_id, 42);
         assert_eq!(config.discovery_range, DiscoveryRange::Localhost);
-        assert_eq!(config.static_peers, ["robot1", "10.0.0.7", "arm.local"]);
+        assert_eq!(
+            config.named_peers.static_peers,
+            ["robot1", "10.0.0.7", "arm.local"]
+        );
         assert_eq!(config.enclave_override.as_deref(), Some("/arm"));
         assert_eq!(
             config.network.interfaces,
@@ -814,7 +810,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(config.discovery_range, DiscoveryRange::Localhost);
-        assert!(config.static_peers.is_empty());
+        assert!(config.named_peers.static_peers.is_empty());
         assert_eq!(config.warnings[0].variable, "ROS_LOCALHOST_ONLY");
     }
 
@@ -825,7 +821,7 @@ mod tests {
             ("ROS_STATIC_PEERS", "robot1"),
         ])
         .unwrap();
-        assert!(config.static_peers.is_empty());
+        assert!(config.named_peers.static_peers.is_empty());
         assert_eq!(
             config.warnings[0].to_string(),
             "environment variable ROS_STATIC_PEERS=\"robot1\": ignored, since \
@@ -887,10 +883,10 @@ mod tests {
         let servers = |list: &str| config(&[("ROS_DISCOVERY_SERVER", list)]);
         let read = servers(";10.0.0.7:11811; robot ;;[fd00::7]").unwrap();
         assert_eq!(
-            read.discovery_servers,
+            read.named_peers.discovery_servers,
             ["10.0.0.7:11811", "robot", "[fd00::7]"]
         );
-        assert!(!read.is_super_client);
+        assert!(!read.named_peers.is_super_client);
         assert!(servers(&["a"; 32].join(";")).is_ok());
         for (list, part) in [
             ("TCPv4:[10.0.0.7]:42100", "RTPS uses UDP"),
@@ -909,7 +905,7 @@ mod tests {
             ("False", false),
         ] {
             let read = config(&[("ROS_SUPER_CLIENT", word)]).unwrap();
-            assert_eq!(read.is_super_client, is_super, "{word}");
+            assert_eq!(read.named_peers.is_super_client, is_super, "{word}");
         }
         assert!(config(&[("ROS_SUPER_CLIENT", "maybe")]).is_err());
         let off = config(&[
@@ -917,7 +913,7 @@ mod tests {
             ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF"),
         ])
         .unwrap();
-        assert!(off.discovery_servers.is_empty());
+        assert!(off.named_peers.discovery_servers.is_empty());
         assert_eq!(off.warnings.len(), 1);
     }
 
@@ -926,8 +922,9 @@ mod tests {
         let peers = |count: usize, bytes: usize| -> String {
             (0..count).map(|n| format!("{n:0>bytes$};")).collect()
         };
-        let taken =
-            |list: &str| config(&[("ROS_STATIC_PEERS", list)]).map(|c| c.static_peers.len());
+        let taken = |list: &str| {
+            config(&[("ROS_STATIC_PEERS", list)]).map(|c| c.named_peers.static_peers.len())
+        };
         assert_eq!(
             taken(&peers(STATIC_PEERS_MAX, 3)).unwrap(),
             STATIC_PEERS_MAX

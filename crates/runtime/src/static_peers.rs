@@ -6,6 +6,30 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use pteros_net::interfaces;
 use pteros_rtps::locator::IpAddress;
 
+/// The peers that a configuration names: as text, or resolved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedPeers<Peer = String, Server = String> {
+    /// `ROS_STATIC_PEERS`: hosts that receive unicast announcements. Empty when the discovery
+    /// range does not use them.
+    pub static_peers: Vec<Peer>,
+    /// `ROS_DISCOVERY_SERVER`: discovery servers of Fast DDS. With any, neither the multicast
+    /// group nor the ports of this host receive announcements. Empty in the range `OFF`.
+    pub discovery_servers: Vec<Server>,
+    /// `ROS_SUPER_CLIENT`: whether those relay all participants and endpoints, not only those
+    /// of the context's topics.
+    pub is_super_client: bool,
+}
+
+impl<Peer, Server> Default for NamedPeers<Peer, Server> {
+    fn default() -> Self {
+        Self {
+            static_peers: Vec::new(),
+            discovery_servers: Vec::new(),
+            is_super_client: false,
+        }
+    }
+}
+
 /// A static peer with its addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StaticPeer {

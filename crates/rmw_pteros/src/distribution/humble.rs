@@ -67,7 +67,7 @@ impl DiscoveryFields {
         }
         Discovery {
             range: config.discovery_range,
-            static_peers: config.static_peers.clone(),
+            static_peers: config.named_peers.static_peers.clone(),
         }
     }
 }

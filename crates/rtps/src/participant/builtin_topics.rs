@@ -18,7 +18,7 @@ use crate::outbox::Outbox;
 use crate::retransmission_window::RetransmissionWindow;
 use crate::time::Instant;
 
-use super::discovery_servers::DiscoveryClient;
+use super::discovery_client::DiscoveryClient;
 use super::peer::Peers;
 use super::secure_discovery::SecureDiscovery;
 use super::{ParticipantConfig, ParticipantEvent};

@@ -13,6 +13,7 @@ use crate::time::Instant;
 use super::endpoints::MatchReport;
 use super::local_participant::LocalParticipant;
 use super::peer::Peer;
+use super::relayed_participants::RelayedParticipants;
 use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::SourceCheck;
 use super::{LostReason, Participant, ParticipantEvent, zones};
@@ -56,7 +57,8 @@ impl RemoteParticipants {
         local.builtin.match_peer(now, &data, &peer.metatraffic);
         if let Some(servers) = &mut local.builtin.servers {
             let unrelayed = servers.connect(now, &data, &peer.metatraffic, &local.config);
-            self.grant_leases_of_unrelayed(local, now, unrelayed);
+            let remote = &mut *self;
+            RelayedParticipants { remote, local, now }.grant_leases(unrelayed);
         }
         let is_first_on_network = !peer.metatraffic.is_same_host()
             && self
@@ -231,7 +233,8 @@ impl RemoteParticipants {
                 local.endpoints.remove_remote(guid, &mut local.events);
             }
             SedpChange::Relayed { by, of, change } => {
-                self.handle_relayed_endpoint(local, now, by, of, *change);
+                let remote = &mut *self;
+                RelayedParticipants { remote, local, now }.handle_endpoint(by, of, *change);
             }
             SedpChange::Malformed => local.stats.malformed.tally(),
             SedpChange::Impersonation => local.stats.impersonation.tally(),

@@ -25,6 +25,7 @@ mod authenticating;
 mod builtin_topics;
 mod challenges;
 mod config;
+mod discovery_client;
 mod discovery_servers;
 mod endpoints;
 mod event;
@@ -40,6 +41,7 @@ mod peer;
 mod receive_memory;
 mod refused_writer_table;
 mod refused_writers;
+mod relayed_participants;
 mod remote_endpoints;
 mod remote_participants;
 mod retransmission_windows;
@@ -58,7 +60,8 @@ mod unvalidated_participant;
 mod zones;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
-pub use discovery_servers::{DISCOVERY_SERVERS_MAX, DiscoveryServerState, DiscoveryServers};
+pub use discovery_client::DiscoveryServerState;
+pub use discovery_servers::{DISCOVERY_SERVERS_MAX, DiscoveryServers};
 pub use endpoints::Endpoints;
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
@@ -90,6 +93,7 @@ use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::TypeObjects;
 
 use local_participant::LocalParticipant;
+use relayed_participants::RelayedParticipants;
 use remote_participants::RemoteParticipants;
 
 /// Coalesced discovery datagrams to one peer have at most this many bytes on a
@@ -176,10 +180,12 @@ impl Participant {
         {
             return;
         }
-        if self
-            .remote
-            .handle_server(&mut self.local, now, source, message)
-        {
+        let mut relayed = RelayedParticipants {
+            remote: &mut self.remote,
+            local: &mut self.local,
+            now,
+        };
+        if relayed.handle_server(source, message) {
             return;
         }
         if self.local.builtin.sedp.handle(now, source, message) {

@@ -7,7 +7,9 @@ use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::{MessageBuilder, Outbox};
-use pteros_rtps::participant::{DiscoveryServers, LostReason, ParticipantConfig, ParticipantEvent};
+use pteros_rtps::participant::{
+    DiscoveryServerState, DiscoveryServers, LostReason, ParticipantConfig, ParticipantEvent,
+};
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration;
@@ -89,7 +91,7 @@ fn clients_learn_of_each_other_by_their_server_alone() {
     assert!(!fleet.domain.sent.contains_key(&GROUP), "no multicast");
     for (node, other) in [(0, prefix(1, 0)), (1, prefix(0, 0))] {
         let machine = &fleet.domain.nodes[node].machine;
-        let states = machine.discovery_servers();
+        let states = DiscoveryServerState::all(machine);
         assert_eq!(states.len(), 1);
         assert_eq!(states[0].prefix, Some(server.prefix()));
         assert_eq!(states[0].relayed, 1);
@@ -178,7 +180,7 @@ fn a_server_may_start_late_go_and_come_back() {
     let mut fleet = Fleet::of(&[0]);
     run_with(&mut fleet.domain, &mut [], seconds(30));
     assert_eq!(fleet.matched(), [false, false]);
-    let state = &fleet.domain.nodes[0].machine.discovery_servers()[0];
+    let state = &DiscoveryServerState::all(&fleet.domain.nodes[0].machine)[0];
     assert!(state.prefix.is_none() && state.age >= seconds(29));
     let mut server = DiscoveryServer::new(fleet.domain.now, 0);
     run_with(&mut fleet.domain, &mut [&mut server], seconds(2));
@@ -186,7 +188,7 @@ fn a_server_may_start_late_go_and_come_back() {
     // It is killed. The clients lose it, and keep each other.
     drop(server);
     run_with(&mut fleet.domain, &mut [], seconds(60));
-    let state = &fleet.domain.nodes[0].machine.discovery_servers()[0];
+    let state = &DiscoveryServerState::all(&fleet.domain.nodes[0].machine)[0];
     assert_eq!(state.prefix, None);
     assert_eq!(fleet.matched(), [true, true]);
     // It comes back with the same GUID: nothing is lost, and a new client is found.
@@ -240,7 +242,7 @@ fn one_of_two_servers_is_enough() {
     run_with(&mut fleet.domain, &mut [first, second], seconds(3));
     assert_eq!(fleet.matched(), [true, true]);
     let relayed = |fleet: &Fleet| {
-        let states = fleet.domain.nodes[1].machine.discovery_servers();
+        let states = DiscoveryServerState::all(&fleet.domain.nodes[1].machine);
         [states[0].relayed, states[1].relayed]
     };
     assert_eq!(relayed(&fleet), [1, 1]);

@@ -93,7 +93,7 @@ use crate::send::flow_controller::FlowController;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
 use crate::shm_transport::ShmTransport;
-use crate::static_peers::{DiscoveryServer, StaticPeer};
+use crate::static_peers::{DiscoveryServer, NamedPeers, StaticPeer};
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::transport::rtps::RtpsTransport;
 use crate::transport::transports::{Transports, open_transports};
@@ -127,13 +127,8 @@ pub struct CoreOptions {
     pub rtps_reach: RtpsReach,
     /// Whether to use the SPDP multicast group.
     pub multicast: bool,
-    /// Peers that receive unicast announcements.
-    pub static_peers: Vec<StaticPeer>,
-    /// Discovery servers of Fast DDS. With any, neither the multicast group nor the ports
-    /// of this host receive announcements.
-    pub discovery_servers: Vec<DiscoveryServer>,
-    /// Whether those relay all participants and endpoints.
-    pub is_super_client: bool,
+    /// Static peers and discovery servers.
+    pub named_peers: NamedPeers<StaticPeer, DiscoveryServer>,
     /// The versions of IP that RTPS uses.
     pub ip_versions: IpVersions,
     /// Names of the only interfaces to use; empty means all.
@@ -178,9 +173,7 @@ impl Default for CoreOptions {
             local_only: false,
             rtps_reach: RtpsReach::Network,
             multicast: true,
-            static_peers: Vec::new(),
-            discovery_servers: Vec::new(),
-            is_super_client: false,
+            named_peers: NamedPeers::default(),
             ip_versions: IpVersions::Automatic,
             interfaces: Vec::new(),
             // Space for a 4 MiB sample in 64 KB datagrams on either side.
@@ -249,7 +242,7 @@ impl Core {
         platform: Arc<dyn Platform>,
         mut options: CoreOptions,
     ) -> Result<Arc<Self>, OpenError> {
-        if options.security.is_some() && !options.discovery_servers.is_empty() {
+        if options.security.is_some() && !options.named_peers.discovery_servers.is_empty() {
             return Err(OpenError::SecuredDiscoveryServer);
         }
         let candidate = guid_prefix(platform.guid_seed());
@@ -661,14 +654,21 @@ fn socket_plan(
         domain_id: options.domain_id,
         discovery_group: match options.rtps_reach {
             RtpsReach::Host { group } => group,
-            RtpsReach::Network if !options.discovery_servers.is_empty() => server_group(options),
+            RtpsReach::Network if !options.named_peers.discovery_servers.is_empty() => {
+                server_group(options)
+            }
             RtpsReach::Network | RtpsReach::Off => options.domain_id,
         },
         local_only: options.local_only || options.rtps_reach != RtpsReach::Network,
         ip_versions: match options.ip_versions {
             IpVersions::Automatic
-                if options.static_peers.iter().any(StaticPeer::needs_v6)
+                if options
+                    .named_peers
+                    .static_peers
+                    .iter()
+                    .any(StaticPeer::needs_v6)
                     || options
+                        .named_peers
                         .discovery_servers
                         .iter()
                         .any(DiscoveryServer::needs_v6) =>
@@ -679,7 +679,7 @@ fn socket_plan(
         },
         multicast: options.multicast
             && options.rtps_reach == RtpsReach::Network
-            && options.discovery_servers.is_empty(),
+            && options.named_peers.discovery_servers.is_empty(),
         interfaces: options.interfaces.clone(),
         buffer_bytes: options.buffer_bytes,
         prefix,
@@ -698,6 +698,7 @@ fn socket_plan(
 /// the same ones. Such groups are above all domains.
 fn server_group(options: &CoreOptions) -> u32 {
     let mut servers: Vec<String> = options
+        .named_peers
         .discovery_servers
         .iter()
         .map(|server| format!("{:?}:{}", server.addresses, server.port))
@@ -717,15 +718,16 @@ fn has_version(opened: &OpenedSockets, is_v6: bool) -> bool {
 }
 
 fn discovery_servers(options: &CoreOptions, opened: &OpenedSockets) -> Option<DiscoveryServers> {
-    let servers = options.discovery_servers.iter().map(|server| {
+    let servers = options.named_peers.discovery_servers.iter().map(|server| {
         let addresses = server.addresses.iter();
         let usable = addresses.filter(|at| has_version(opened, at.is_v6()));
         usable.map(|at| Locator::udp(*at, server.port)).collect()
     });
-    let is_used = options.rtps_reach == RtpsReach::Network && !options.discovery_servers.is_empty();
+    let is_used = options.rtps_reach == RtpsReach::Network
+        && !options.named_peers.discovery_servers.is_empty();
     is_used.then(|| DiscoveryServers {
         servers: servers.collect(),
-        is_super_client: options.is_super_client,
+        is_super_client: options.named_peers.is_super_client,
     })
 }
 
@@ -740,12 +742,12 @@ fn announcement_locators(options: &CoreOptions, opened: &OpenedSockets) -> Vec<L
         false => Ipv4Addr::LOCALHOST.into(),
     };
     let ports = |indices: u32| (0..indices).map(move |index| unicast_port(domain, index));
-    let local_indices = match options.discovery_servers.is_empty() {
+    let local_indices = match options.named_peers.discovery_servers.is_empty() {
         true => LOCAL_PEERS_MAX,
         false => 0,
     };
     let local = ports(local_indices).map(|port| Locator::udp(here.into(), port));
-    let named = options.static_peers.iter().flat_map(|peer| {
+    let named = options.named_peers.static_peers.iter().flat_map(|peer| {
         let addresses = peer.addresses.iter().copied();
         let addresses = addresses.filter(|at| has_version(at.is_v6()));
         addresses.flat_map(move |at| {
@@ -775,11 +777,17 @@ mod tests {
         let group = |discovery_servers: Vec<DiscoveryServer>| {
             let options = CoreOptions {
                 domain_id: 7,
-                discovery_servers,
+                named_peers: NamedPeers {
+                    discovery_servers,
+                    ..NamedPeers::default()
+                },
                 ..CoreOptions::default()
             };
             let plan = socket_plan(&options, GuidPrefix([1; 12]), None);
-            assert_eq!(plan.multicast, options.discovery_servers.is_empty());
+            assert_eq!(
+                plan.multicast,
+                options.named_peers.discovery_servers.is_empty()
+            );
             plan.discovery_group
         };
         assert_eq!(group(vec![]), 7);

@@ -150,7 +150,7 @@ impl RtpsTransport {
     /// The discovery servers, in the order of ROS_DISCOVERY_SERVER. For diagnostics. Locks
     /// the participant.
     pub fn discovery_servers(&self) -> Vec<DiscoveryServerStatus> {
-        let servers = self.participant.lock().discovery_servers();
+        let servers = DiscoveryServerState::all(&self.participant.lock());
         servers
             .into_iter()
             .map(DiscoveryServerStatus::new)
