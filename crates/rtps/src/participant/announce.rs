@@ -301,7 +301,8 @@ impl RemoteParticipants {
                 // It was disposed of already, and may still answer.
                 return;
             }
-            self.unvalidated.take(prefix);
+            // A newcomer that lives answers the next probe. Without the probes it would wait
+            // for its next announcement. One that has ended is forgotten soon.
         }
         let Some(known) = self.peers.data(prefix) else {
             return;

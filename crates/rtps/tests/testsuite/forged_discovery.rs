@@ -157,8 +157,12 @@ impl Victim {
     }
 
     fn dispose_participant(&mut self, from: Locator) {
+        self.dispose(from, config(0, 0));
+    }
+
+    fn dispose(&mut self, from: Locator, who: ParticipantConfig) {
         let mut leaving = Domain::new(1);
-        let node = leaving.join(config(0, 0));
+        let node = leaving.join(who);
         let mut out = Outbox::new();
         leaving.nodes[node].machine.shut_down(leaving.now, &mut out);
         let bytes = out.iter().next().unwrap().parts.concat();
@@ -561,6 +565,25 @@ fn a_forged_dispose_of_a_participant_is_undone_and_a_true_one_is_not() {
     victim.domain.run_for(Duration::from_secs(30));
     assert_eq!(victim.domain.nodes[1].machine.participants().count(), 0);
     assert_eq!(losses(&victim.domain).len(), 2);
+}
+
+/// A newcomer whose first answer is lost, and which is disposed of with a spoofed address: it
+/// is asked again at once, not with its next announcement (seed 9900014195).
+#[test]
+fn a_forged_dispose_of_a_newcomer_ends_no_probes() {
+    let mut victim = Victim::new();
+    let newcomer = address(2);
+    victim.spdp(newcomer, config(2, 0));
+    let probed = |victim: &Victim| {
+        let sent = victim.domain.sent.get(&newcomer);
+        sent.map_or(0, |(datagrams, _)| *datagrams)
+    };
+    assert_eq!(victim.domain.nodes[1].machine.unvalidated_count(), 1);
+    victim.dispose(newcomer, config(2, 0));
+    assert_eq!(victim.domain.nodes[1].machine.unvalidated_count(), 1);
+    let before = probed(&victim);
+    victim.domain.run_for(Duration::from_millis(200));
+    assert!(probed(&victim) > before);
 }
 
 /// A dispose, then an announcement at a port where nobody is: the participant is asked
