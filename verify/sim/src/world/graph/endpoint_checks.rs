@@ -120,14 +120,17 @@ impl ReaderRecord {
             most += (writer.written + ends).saturating_sub(before + taken_samples.count() as u64);
             // A late joiner's depth may have kept a part of a set, and the rest of
             // that set counts as lost (seed 4834). A set that its writer never ended is
-            // lost as a whole (seed 9101015073).
+            // lost as a whole (seed 9101015073), and so is one that the reader's limit cannot
+            // hold (seed 9900017740).
             let mut parts = BTreeMap::<usize, u64>::new();
             for (_, set) in writer.in_set.range(..=before) {
                 *parts.entry(*set).or_default() += 1;
             }
-            let part = parts
-                .iter()
-                .map(|(set, samples)| samples - u64::from(model.sets[*set].ended));
+            let max_samples = requested.resource_limits.max_samples;
+            let part = parts.iter().map(|(set, samples)| {
+                let fits = max_samples.is_none_or(|max| *samples <= u64::from(max));
+                samples - u64::from(model.sets[*set].ended && fits)
+            });
             cut += part.max().unwrap_or(0);
             // A set of a group names its writers. If these have changed since, or their
             // samples have expired, a late joiner drops it (seed 990004).
