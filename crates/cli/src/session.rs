@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DiscoveryFlags {
     /// Wait exactly this long for discovery, in seconds
-    /// [default: until no changes arrive, at most 0.4; over Zenoh 3]
+    /// [default: until no changes arrive, at most 0.4; over Zenoh or by a discovery server 3]
     #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
     spin_time: Option<Duration>,
     /// Accepted for compatibility with ros2: there is no daemon
