@@ -232,8 +232,8 @@ fn eight_classes_of_open_seeds_keep_all_invariants() {
 ///   (9101010919).
 /// - A reader whose filter rejects all samples of an outage gets heartbeats more rarely than
 ///   the rule waited (9001003033).
-/// - A flow controller sent one datagram of a probe, which counted as whole, and fragments
-///   that a reader had dropped repaid no probe. A fragment came every 200 ms (9800116535).
+/// - A flow controller sent one datagram of a probe, which counted as whole. So a fragment
+///   came every 200 ms (9800116535).
 /// - A forged dispose ended the probes to a newcomer whose answer was lost (9900014195).
 /// - A late joiner's limit was too small for a coherent set of the history (9900017740).
 #[test]

@@ -13,7 +13,6 @@ use super::matched_readers::MatchedReaders;
 use super::pending_sends::PendingSends;
 use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
-use super::requested_changes::NewlyProved;
 use super::retransmission_credit::ChangeSizes;
 use super::timers::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, WriterTimers};
 use crate::id::GuidPrefix;
@@ -169,23 +168,20 @@ impl Writer {
         let noted = if let Some(change) = relevant {
             let mut set = nack.state;
             // All of an acknowledged sample was proved already.
-            let proved = if reader.is_earned(nack.sequence.0) {
-                NewlyProved::default()
+            let more = if reader.is_earned(nack.sequence.0) {
+                0
             } else {
                 reader.requests.note_proved_fragments(nack.sequence, nack)
             };
             // Fragments of later samples are no progress: the reader delivers none of them
             // before the first that it lacks.
-            if proved != NewlyProved::default() && nack.sequence.0 <= reader.acked {
+            if more > 0 && nack.sequence.0 <= reader.acked {
                 reader.progress.note_received(now);
             }
             if let Some(destination) = self.matched.destinations.get_mut(reader.destination) {
-                let bytes_of = |fragments: u32| {
-                    usize::from(change.fragment_size)
-                        .saturating_mul(usize::try_from(fragments).unwrap_or(0))
-                        .min(change.payload.len())
-                };
-                let bytes = bytes_of(proved.first);
+                let bytes = usize::from(change.fragment_size)
+                    .saturating_mul(usize::try_from(more).unwrap_or(0));
+                let bytes = bytes.min(change.payload.len());
                 let own = reader.proof.note_fragments(bytes);
                 // Of a sample that was acknowledged before, only what was sent since.
                 let bytes = if nack.sequence.0 < reader.acked {
@@ -194,7 +190,6 @@ impl Writer {
                     bytes
                 };
                 destination.credit.earn(bytes, self.cache.sample_bytes_mean);
-                destination.credit.repay(bytes_of(proved.again));
                 let crossing = destination.round_trip.crossing_time(suppression);
                 if crossing > suppression {
                     let recent = &reader.requests.recently_served;

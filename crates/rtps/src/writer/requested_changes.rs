@@ -14,10 +14,6 @@ use crate::wire::{FragmentSet, NackFrag, SequenceSet};
 /// kept until acknowledged, so fewer would leave later proofs without credit.
 const PROVED_SAMPLES_MAX: usize = SequenceSet::SPAN_MAX as usize;
 
-/// How often the fragments of a sample may be proved again, after their reader dropped
-/// them. Claims that rise and fall without an end are forged.
-const PROVED_AGAIN_MAX: u32 = 4;
-
 /// A sample of which a retransmission has sent only the first fragments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PartlySentSample {
@@ -41,24 +37,11 @@ impl PartlySentSample {
 struct ProvedFragments {
     sequence: SequenceNumber,
     proved: u32,
-    /// Those that the last request proved, by its first NACK_FRAG, and how many were proved
-    /// again in all.
-    claimed: u32,
-    again: u32,
     /// The count of the last NACK_FRAG, the last fragment that it requests, and how many its
     /// request names in all.
     count: u32,
     last: u32,
     missing: u32,
-}
-
-/// Fragments that a NACK_FRAG proves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct NewlyProved {
-    /// Those not proved before.
-    pub first: u32,
-    /// Those that the reader had dropped since an earlier proof.
-    pub again: u32,
 }
 
 /// What one reader requests.
@@ -211,34 +194,25 @@ impl RequestedChanges {
     }
 
     /// Notes the fragments of a sample that a NACK_FRAG proves: all below its last one that
-    /// it does not request.
-    pub fn note_proved_fragments(
-        &mut self,
-        sequence: SequenceNumber,
-        nack: &NackFrag,
-    ) -> NewlyProved {
+    /// it does not request. Returns the number of those not proved before.
+    pub fn note_proved_fragments(&mut self, sequence: SequenceNumber, nack: &NackFrag) -> u32 {
         let state = &nack.state;
         let last = state.iter().last().map_or(0, |last| last.0);
         let missing = u32::try_from(state.len()).unwrap_or(u32::MAX);
         let mut known = self.proved_fragments.iter_mut();
         let Some(known) = known.find(|of| of.sequence == sequence) else {
             if self.proved_fragments.len() >= PROVED_SAMPLES_MAX {
-                return NewlyProved::default();
+                return 0;
             }
             let proved = last.saturating_sub(missing);
             self.proved_fragments.push(ProvedFragments {
                 sequence,
                 proved,
-                claimed: proved,
-                again: 0,
                 count: nack.count,
                 last,
                 missing,
             });
-            return NewlyProved {
-                first: proved,
-                again: 0,
-            };
+            return proved;
         };
         // The next NACK_FRAG of the same request: the one before it names lower ones.
         let continues = nack.count == known.count.wrapping_add(1) && state.base().0 > known.last;
@@ -247,17 +221,9 @@ impl RequestedChanges {
         known.last = last;
         known.missing = missing.saturating_add(lower);
         let proved = last.saturating_sub(known.missing);
-        let first = proved.saturating_sub(known.proved);
-        let mut again = 0;
-        if !continues {
-            let left = known.proved.saturating_mul(PROVED_AGAIN_MAX);
-            again = proved.min(known.proved).saturating_sub(known.claimed);
-            again = again.min(left.saturating_sub(known.again));
-            known.again = known.again.saturating_add(again);
-            known.claimed = proved;
-        }
+        let more = proved.saturating_sub(known.proved);
         known.proved = known.proved.max(proved);
-        NewlyProved { first, again }
+        more
     }
 
     /// Forgets the proved fragments of acknowledged samples. Returns their number.
@@ -280,74 +246,5 @@ impl RequestedChanges {
         if !self.is_pending() {
             self.round_served_below = SequenceNumber::FIRST;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::id::EntityId;
-    use crate::seq::FragmentNumber;
-
-    const SAMPLE: SequenceNumber = SequenceNumber(5);
-
-    /// Requests of a reader, a NACK_FRAG each.
-    struct Requests {
-        of: RequestedChanges,
-        count: u32,
-    }
-
-    impl Requests {
-        /// Requests these fragments. Returns how many are proved, and proved again.
-        fn nack(&mut self, missing: impl IntoIterator<Item = u32>) -> (u32, u32) {
-            let missing: Vec<_> = missing.into_iter().map(FragmentNumber).collect();
-            let nack = NackFrag {
-                reader: EntityId::UNKNOWN,
-                writer: EntityId::UNKNOWN,
-                sequence: SAMPLE,
-                state: FragmentSet::from_numbers(missing[0], missing),
-                count: self.count,
-            };
-            self.count += 1;
-            let proved = self.of.note_proved_fragments(SAMPLE, &nack);
-            (proved.first, proved.again)
-        }
-
-        fn new() -> Self {
-            Self {
-                of: RequestedChanges::default(),
-                count: 1,
-            }
-        }
-    }
-
-    #[test]
-    fn fragments_that_a_reader_dropped_are_proved_again_up_to_a_limit() {
-        let mut requests = Requests::new();
-        assert_eq!(requests.nack(51..=60), (50, 0));
-        assert_eq!(requests.nack(53..=60), (2, 0));
-        // It dropped the sample, and has got the first twelve again.
-        for times in 1..=PROVED_AGAIN_MAX {
-            assert_eq!(requests.nack(1..=60), (0, 0));
-            assert_eq!(requests.nack(13..=60), (0, 12));
-            assert_eq!(requests.nack(53..=60), (0, 40), "{times}");
-        }
-        assert_eq!(requests.nack(1..=60), (0, 0));
-        assert_eq!(requests.nack(53..=60), (0, 0), "it rose and fell too often");
-        assert_eq!(requests.nack(55..=60), (2, 0));
-    }
-
-    /// The NACK_FRAGs of one request: the second one is no claim of its own, as if the
-    /// reader had lost and received what lies between.
-    #[test]
-    fn a_request_in_two_parts_proves_nothing_again() {
-        let mut requests = Requests::new();
-        assert_eq!(requests.nack([10, 200]), (198, 0));
-        assert_eq!(requests.nack([700, 900]), (698, 0));
-        for _ in 0..3 {
-            assert_eq!(requests.nack([10, 200]), (0, 0));
-            assert_eq!(requests.nack([700, 900]), (0, 0));
-        }
-        assert_eq!(requests.nack([200, 210]), (0, 10));
     }
 }

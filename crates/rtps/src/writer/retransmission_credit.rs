@@ -165,23 +165,8 @@ impl RetransmissionCredit {
         self.debt = self.debt.saturating_sub(repaid);
         let more = self.window.refill(more.saturating_sub(repaid));
         self.earned = self.earned.saturating_add(more).min(max);
-        self.end_pause_without_debt();
-    }
-
-    /// Notes that `bytes` arrived which had been proved before, because the reader dropped
-    /// them meanwhile. They repay the debt, and earn nothing beyond.
-    pub fn repay(&mut self, bytes: usize) {
-        if bytes == 0 {
-            return;
-        }
-        let more = bytes.saturating_mul(BYTES_PER_ACKED_BYTE);
-        self.debt = self.debt.saturating_sub(more);
-        self.end_pause_without_debt();
-    }
-
-    /// Without debt, as much as was sent in vain arrived.
-    fn end_pause_without_debt(&mut self) {
         if self.debt == 0 {
+            // As much as was sent in vain arrived.
             self.probe_at = Instant::ZERO;
             self.probe_pause = PROBE_PAUSE_MIN;
         }
@@ -568,19 +553,6 @@ mod tests {
         assert_eq!(credit.available(at(14)), PROBE_BYTES);
         credit.spend(at(14), PROBE_BYTES);
         assert_eq!(credit.available(at(29)), 0);
-    }
-
-    #[test]
-    fn what_arrives_again_repays_the_probe_and_earns_nothing() {
-        let mut credit = full();
-        credit.spend(at(0), INITIAL_BYTES);
-        credit.spend(at(2), PROBE_BYTES);
-        credit.repay(PROBE_BYTES / 2 - 1);
-        assert_eq!(credit.available(at(3)), 0);
-        credit.repay(INITIAL_BYTES);
-        assert_eq!(credit.available(at(3)), PROBE_BYTES);
-        credit.spend(at(3), PROBE_BYTES);
-        assert_eq!(credit.available(at(3)), 0);
     }
 
     #[test]

@@ -188,39 +188,6 @@ fn forged_fragment_requests_amplify_at_most_three_times() {
     );
 }
 
-/// Claims that fall and rise in the name of a silent reader: each sample repays probes a few
-/// times, and no more.
-#[test]
-fn claims_of_fragments_that_fall_and_rise_repay_few_probes() {
-    let (mut pair, w, r) = joined(pair::transient_local(100), pair::transient_local(100));
-    pair.net.drop_next(usize::MAX, |_| true);
-    for _ in 0..4 {
-        pair.write(w, &vec![1; 250_000]);
-        pair.run_ms(1);
-    }
-    let first_sent = bytes_to_reader(&pair);
-    for count in 0..10_000 {
-        let base = FragmentNumber(1 + 180 * (count % 2));
-        let numbers = (base.0..=186).map(FragmentNumber);
-        let nack = NackFrag {
-            reader: pair.guid(r).entity,
-            writer: pair.writer_guid(w).entity,
-            sequence: SequenceNumber(i64::from(1 + count / 2 % 4)),
-            state: FragmentSet::from_numbers(base, numbers),
-            count: 10_000 + count,
-        };
-        let (now, from) = (pair.now(), pair.guid(r).prefix);
-        pair.writers[w.0].machine.handle_nack_frag(now, from, &nack);
-        pair.run_ms(1);
-    }
-    let sent = bytes_to_reader(&pair);
-    let max = 7 * first_sent + WINDOW + probes(10_000, 1);
-    assert!(
-        sent <= max,
-        "{sent} bytes, more than {max}; {first_sent} at first"
-    );
-}
-
 /// A reader that has everything contradicts each claim that it has nothing. So what a forger
 /// lets it request, and acknowledges in its name, earns nothing again.
 #[test]
