@@ -232,20 +232,9 @@ fn eight_classes_of_open_seeds_keep_all_invariants() {
 ///   (9101010919).
 /// - A reader whose filter rejects all samples of an outage gets heartbeats more rarely than
 ///   the rule waited (9001003033).
-/// - A flow controller sent one datagram of a probe, which counted as whole. So a fragment
-///   came every 200 ms (9800116535).
-/// - A forged dispose ended the probes to a newcomer whose answer was lost (9900014195).
-/// - A late joiner's limit was too small for a coherent set of the history (9900017740).
 #[test]
-fn six_further_classes_of_open_seeds_keep_all_invariants() {
-    for seed in [
-        9_101_013_331,
-        9_101_010_919,
-        9_001_003_033,
-        9_800_116_535,
-        9_900_014_195,
-        9_900_017_740,
-    ] {
+fn three_further_classes_of_open_seeds_keep_all_invariants() {
+    for seed in [9_101_013_331, 9_101_010_919, 9_001_003_033] {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }

@@ -10,8 +10,8 @@
 //! which all writers share (`retransmission_window.rs`).
 //!
 //! Without credit the writer still probes, so that no loss is final: a little of the
-//! lowest requests, less and less often until something is acknowledged. A probe is a
-//! debt: the next earnings repay it. A probe that a burst cuts short goes on in the next.
+//! lowest request, less and less often until something is acknowledged. A probe is a
+//! debt: the next earnings repay it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -61,8 +61,6 @@ pub(super) struct RetransmissionCredit {
     probe_at: Instant,
     probed_at: Instant,
     probe_pause: Duration,
-    /// What the last probe may still send before the next one.
-    probe_left: usize,
     /// Changes below were acknowledged by some reader of the destination.
     proved_below: i64,
 }
@@ -77,7 +75,6 @@ impl RetransmissionCredit {
             probe_at: Instant::ZERO,
             probed_at: Instant::ZERO,
             probe_pause: PROBE_PAUSE_MIN,
-            probe_left: 0,
             proved_below: 0,
         }
     }
@@ -101,12 +98,10 @@ impl RetransmissionCredit {
         self.credit() > 0
     }
 
-    /// The bytes that may be retransmitted at `now`: the credit, or a probe or its rest, or
-    /// none.
+    /// The bytes that may be retransmitted at `now`: the credit, or a probe, or none.
     pub fn available(&self, now: Instant) -> usize {
         match self.credit() {
             0 if self.next_probe() <= now => PROBE_BYTES,
-            0 => self.probe_left,
             credit => credit,
         }
     }
@@ -131,18 +126,11 @@ impl RetransmissionCredit {
             return;
         }
         let is_probe = !self.has_credit();
-        let is_rest = is_probe && self.next_probe() > now;
         let from_earned = bytes.min(self.earned);
         self.earned = self.earned.saturating_sub(from_earned);
         let owed = self.window.spend(bytes.saturating_sub(from_earned));
         self.debt = self.debt.saturating_add(owed).min(PROBE_BYTES);
-        let allowed = match (is_probe, is_rest) {
-            (true, true) => self.probe_left,
-            (true, false) => PROBE_BYTES,
-            (false, _) => 0,
-        };
-        self.probe_left = allowed.saturating_sub(bytes);
-        if is_rest || self.has_credit() {
+        if self.has_credit() {
             return;
         }
         self.probe_at = now.after(self.probe_pause);
@@ -531,28 +519,6 @@ mod tests {
         assert_eq!(credit.available(at(now)), PROBE_BYTES);
         credit.spend(at(now), PROBE_BYTES);
         assert_eq!(credit.next_at(at(now)), at(now + 2));
-    }
-
-    /// A flow controller sends a probe in several bursts. Each was one datagram of a probe
-    /// that counted as whole (seed 9800116535).
-    #[test]
-    fn a_probe_goes_on_in_the_next_burst() {
-        let mut credit = full();
-        credit.spend(at(0), INITIAL_BYTES);
-        let mut left = PROBE_BYTES;
-        while left > 0 {
-            assert_eq!(credit.available(at(2)), left);
-            credit.spend(at(2), 2_000);
-            left = left.saturating_sub(2_000);
-        }
-        assert_eq!(credit.available(at(2)), 0);
-        assert_eq!(credit.next_at(at(2)), at(6));
-        // What one probe left does not add to the next one.
-        credit.spend(at(6), 2_000);
-        assert_eq!(credit.available(at(7)), PROBE_BYTES - 2_000);
-        assert_eq!(credit.available(at(14)), PROBE_BYTES);
-        credit.spend(at(14), PROBE_BYTES);
-        assert_eq!(credit.available(at(29)), 0);
     }
 
     #[test]

@@ -42,9 +42,9 @@ const LARGE_BYTES: usize = 200_000;
 const SOON: Duration = Duration::from_secs(4);
 /// Longer than the lease of a participant that was never useful.
 const PROBATION: Duration = Duration::from_secs(26);
-/// Retransmissions that need no proof, and the probes of two seconds: 16 KiB each, exceeded
-/// by less than a datagram, after eight short pauses and then every 200 ms.
-const FREE_BYTES: u64 = (1 << 20) + (8 + 10) * (18 << 10);
+/// Retransmissions that need no proof, and what is sent beside retransmissions in two
+/// seconds.
+const FREE_BYTES: u64 = (1 << 20) + (128 << 10);
 
 pub(super) fn run(world: &NodeWorld) {
     let limits = Limits {
