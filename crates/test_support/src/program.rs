@@ -1,23 +1,43 @@
 //! A program in the background, with its lines, its input, signals and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
-/// A running program. Killed when dropped.
+/// How long a line of output and the end may take. Python starts slowly on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A running program. Killed with its process group when dropped.
 pub struct Program {
     child: Child,
-    output: Option<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
+    /// All lines that were read.
+    pub seen: String,
 }
 
 impl Program {
-    /// Starts it with the input and output that the command has.
+    /// Starts it with the input and output that the command has. Lines of a piped error
+    /// output are among the others.
     #[track_caller]
     pub fn spawn(command: &mut Command) -> Self {
         let mut child = command
+            .process_group(0)
             .spawn()
             .unwrap_or_else(|why| panic!("{command:?}: {why}"));
-        let output = child.stdout.take().map(BufReader::new);
-        Self { child, output }
+        let (sender, lines) = channel();
+        if let Some(output) = child.stdout.take() {
+            send_lines(output, sender.clone());
+        }
+        if let Some(errors) = child.stderr.take() {
+            send_lines(errors, sender);
+        }
+        Self {
+            child,
+            lines,
+            seen: String::new(),
+        }
     }
 
     /// Starts it with pipes for its input and its output.
@@ -26,19 +46,55 @@ impl Program {
         Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()))
     }
 
+    /// The next line, or `None` at the end of the output. Panics after a minute without
+    /// a line.
+    #[track_caller]
+    pub fn next_line(&mut self, wanted: &str) -> Option<String> {
+        match self.lines.recv_timeout(TIMEOUT) {
+            Ok(line) => {
+                self.note(&line);
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no {wanted} in time after:\n{}", self.seen),
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.seen.push_str(line);
+        self.seen.push('\n');
+    }
+
+    /// Reads the lines that are there.
+    pub fn read_lines(&mut self) {
+        while let Ok(line) = self.lines.try_recv() {
+            self.note(&line);
+        }
+    }
+
     /// Reads lines until one contains `text`. Returns the rest of that line, or `None` at
     /// the end of the output.
+    #[track_caller]
     pub fn find(&mut self, text: &str) -> Option<String> {
-        let output = self.output.as_mut().expect("its output is piped");
-        let mut lines = output.lines().map_while(Result::ok);
-        lines.find_map(|line| Some(line.split_once(text)?.1.to_owned()))
+        let end = Instant::now() + TIMEOUT;
+        while let Some(line) = self.next_line(text) {
+            if let Some((_, rest)) = line.split_once(text) {
+                return Some(rest.to_owned());
+            }
+            assert!(
+                Instant::now() < end,
+                "no {text:?} in time in:\n{}",
+                self.seen
+            );
+        }
+        None
     }
 
     /// As [`find`](Self::find), for a line that must come.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> String {
         let found = self.find(text);
-        found.unwrap_or_else(|| panic!("it ended without a line with {text:?}"))
+        found.unwrap_or_else(|| panic!("it ended without a line with {text:?}:\n{}", self.seen))
     }
 
     /// Writes a line to its input.
@@ -68,10 +124,13 @@ impl Program {
     }
 
     /// Waits for its end. Returns the output that nobody has read, and its exit status.
+    #[track_caller]
     pub fn wait(&mut self) -> (String, ExitStatus) {
+        let end = Instant::now() + TIMEOUT;
         let mut rest = String::new();
-        if let Some(output) = &mut self.output {
-            output.read_to_string(&mut rest).expect("text");
+        while let Some(line) = self.next_line("end") {
+            rest += &format!("{line}\n");
+            assert!(Instant::now() < end, "no end in time in:\n{}", self.seen);
         }
         (rest, self.child.wait().expect("its end"))
     }
@@ -91,10 +150,14 @@ impl Program {
         self.finish()
     }
 
-    /// Kills it, as a crash would. It is gone when this returns.
+    /// Kills it and its process group, as a crash would. It is gone when this returns.
     pub fn kill(&mut self) {
+        let group = format!("-{}", self.id());
         // It may have ended already.
-        let _ = self.child.kill();
+        let _ = Command::new("kill")
+            .args(["-KILL", "--", &group])
+            .stderr(Stdio::null())
+            .status();
         let _ = self.child.wait();
     }
 }
@@ -103,6 +166,18 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Sends the lines of an output from a thread of its own.
+fn send_lines(output: impl Read + Send + 'static, to: Sender<String>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line).into_owned();
+            if to.send(line).is_err() {
+                break;
+            }
+        }
+    });
 }
 
 /// Sends a signal by name, as `INT`, to a process.

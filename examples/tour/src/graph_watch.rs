@@ -10,8 +10,9 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::new()?;
     let _node = context.create_node("watch")?;
     let graph = context.graph();
-    let mut revision = 0;
     while !context.is_shut_down() {
+        // Before the look: a change during it is news.
+        let seen = graph.revision();
         let nodes: Vec<String> = graph
             .nodes()
             .iter()
@@ -23,9 +24,10 @@ pub fn main() -> Result<(), Box<dyn Error>> {
             .map(|topic| format!("{} [{}]", topic.name, topic.types.join(", ")))
             .collect();
         println!("nodes: {}; topics: {}", nodes.join(" "), topics.join(" "));
-        let seen = revision.max(graph.revision());
-        while !context.is_shut_down() && revision <= seen {
-            revision = graph.wait_for_change(seen, Duration::from_secs(1));
+        while !context.is_shut_down() {
+            if graph.wait_for_change(seen, Duration::from_secs(1)) > seen {
+                break;
+            }
         }
     }
     Ok(())

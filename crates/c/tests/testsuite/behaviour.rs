@@ -6,7 +6,7 @@ use pteros::parameter::{ParameterType, ParameterValue};
 
 use pteros_test_support::behaviour::{self, LeftOut};
 
-use crate::harness::{Program, build_folder, c_compilers};
+use crate::harness::{build_folder, c_compilers, output};
 
 /// Rows that the C driver does not play.
 const ABSENT: [LeftOut; 20] = [
@@ -125,7 +125,7 @@ fn play(kind: &str, domain: u32, rows: &str) -> Vec<Vec<String>> {
     let file = file.to_str().unwrap();
     let runs = c_compilers().into_iter().map(|compiler| {
         let program = compiler.build("tests/programs/behaviour.c");
-        Program::start(&program, domain, &[kind, file]).finish()
+        output(&program, domain, &[kind, file])
     });
     runs.collect()
 }

@@ -1,10 +1,11 @@
 //! Compilers, generated types, and C programs as child processes.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, mpsc};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use pteros_test_support::program::Program;
 
 /// The longest time that a program may take.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(40);
@@ -181,81 +182,20 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{errors}");
 }
 
-/// A running program. Killed when dropped.
-pub(crate) struct Program {
-    child: Child,
-    lines: mpsc::Receiver<String>,
-    seen: Vec<String>,
+/// Starts a program in a domain of this host. Its errors are among its lines.
+pub(crate) fn start(program: &Path, domain: u32, arguments: &[&str]) -> Program {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("ROS_DOMAIN_ID", domain.to_string())
+        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        .env("UBSAN_OPTIONS", "print_stacktrace=1")
+        .stderr(Stdio::piped());
+    Program::start(&mut command)
 }
 
-impl Program {
-    /// Starts a program in a domain of this host.
-    pub(crate) fn start(program: &Path, domain: u32, arguments: &[&str]) -> Self {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .env("ROS_DOMAIN_ID", domain.to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            .env("UBSAN_OPTIONS", "print_stacktrace=1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (sender, lines) = mpsc::channel();
-        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let of_errors = sender.clone();
-        std::thread::spawn(move || send_lines(BufReader::new(out), &sender));
-        std::thread::spawn(move || send_lines(BufReader::new(err), &of_errors));
-        Self {
-            child,
-            lines,
-            seen: Vec::new(),
-        }
-    }
-
-    /// Waits for a line that contains a text.
-    pub(crate) fn expect(&mut self, text: &str) -> String {
-        let until = Instant::now() + TIMEOUT;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => {
-                    self.seen.push(line.clone());
-                    if line.contains(text) {
-                        return line;
-                    }
-                }
-                Err(_) => panic!("{text:?} does not come; the program said {:#?}", self.seen),
-            }
-        }
-    }
-
-    /// Waits for its end, which must be a success. Returns all lines.
-    pub(crate) fn finish(mut self) -> Vec<String> {
-        let until = Instant::now() + TIMEOUT;
-        while let Ok(line) = self
-            .lines
-            .recv_timeout(until.saturating_duration_since(Instant::now()))
-        {
-            self.seen.push(line);
-        }
-        let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}: {:#?}", self.seen);
-        std::mem::take(&mut self.seen)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn send_lines(reader: impl BufRead, to: &mpsc::Sender<String>) {
-    for line in reader.lines().map_while(Result::ok) {
-        if to.send(line).is_err() {
-            break;
-        }
-    }
+/// All that a program prints. It must exit without error.
+pub(crate) fn output(program: &Path, domain: u32, arguments: &[&str]) -> Vec<String> {
+    let text = start(program, domain, arguments).finish();
+    text.lines().map(str::to_owned).collect()
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 
-use crate::harness::{Compiler, Program, TIMEOUT, build_folder, c_compilers, crate_folder};
+use crate::harness::{Compiler, TIMEOUT, build_folder, c_compilers, crate_folder, start};
 
 /// Publishes for a program until it has heard three messages, and expects its end.
 fn is_heard(program: &Path, domain: u32, arguments: &[&str]) {
@@ -15,7 +15,7 @@ fn is_heard(program: &Path, domain: u32, arguments: &[&str]) {
     let publisher = node
         .create_publisher::<Text>("chatter".keep_last(50))
         .unwrap();
-    let mut program = Program::start(program, domain, arguments);
+    let mut program = start(program, domain, arguments);
     assert!(publisher.wait_for_matched(1, TIMEOUT));
     for text in ["one", "zwei", "три"] {
         publisher.publish(&Text { data: text.into() }).unwrap();

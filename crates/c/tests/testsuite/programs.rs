@@ -7,12 +7,11 @@ use std::process::Command;
 use pteros::msg::cdr::Representation;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 
-use crate::harness::{Compiler, Program, c_compilers, cpp_compilers, shared_library};
+use crate::harness::{Compiler, c_compilers, cpp_compilers, output, shared_library};
 
 fn passes(compilers: Vec<Compiler>, source: &str, domain: u32) {
     for compiler in compilers {
-        let program = Program::start(&compiler.build(source), domain, &[]);
-        let lines = program.finish();
+        let lines = output(&compiler.build(source), domain, &[]);
         assert!(lines.iter().any(|line| line == "passed"), "{lines:#?}");
     }
 }
@@ -88,7 +87,7 @@ fn the_library_exports_what_its_header_declares_and_abi_txt_lists() {
 fn structs_of_all_kinds_of_members_have_the_bytes_of_rust() {
     for compiler in c_compilers() {
         let program = compiler.build("tests/programs/all_types.c");
-        let lines = Program::start(&program, 180, &[]).finish();
+        let lines = output(&program, 180, &[]);
         assert_eq!(lines.len(), 8, "{lines:#?}");
         for line in lines {
             let (name, hex) = line.split_once(' ').unwrap();

@@ -76,7 +76,7 @@ impl Kilted {
         if rmw == PLUG_IN {
             command.env("LD_PRELOAD", &self.plug_in);
         }
-        Program::start(command)
+        Program::start(&mut command)
     }
 }
 
@@ -94,7 +94,7 @@ fn nodes_of_kilted_serve_and_ask_on_the_plug_in_and_beside_fast_dds() {
             asking.expect(line);
         }
         // Nothing is reported at the end of either.
-        assert!(asking.child.wait().unwrap().success());
+        asking.finish();
         let text = serving.interrupt();
         assert!(!text.contains("Error"), "{text}");
     }
@@ -117,7 +117,7 @@ fn secured_nodes_of_kilted_meet_on_the_plug_in() {
     for line in ANSWERS {
         asking.expect(line);
     }
-    assert!(asking.child.wait().unwrap().success());
+    asking.finish();
     let mut command = domain.command("topic echo /words --once".split(' '));
     command.envs(secured(&keystore, "/other"));
     let heard = support::finish(command);
@@ -147,7 +147,7 @@ fn nodes_of_kilted_meet_over_zenoh() {
     for line in ANSWERS {
         asking.expect(line);
     }
-    assert!(asking.child.wait().unwrap().success());
+    asking.finish();
     let mut command = domain.command("topic echo /words --once".split(' '));
     command.envs(wire);
     assert_contains(&support::finish(command).out, "from the server");

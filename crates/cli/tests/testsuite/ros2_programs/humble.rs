@@ -111,7 +111,7 @@ fn humble_actions_and_managed_nodes_work_on_the_plug_in_and_with_others() {
             ] {
                 asking.expect(line);
             }
-            assert!(asking.child.wait().unwrap().success());
+            asking.finish();
             serving.interrupt();
         }
     }

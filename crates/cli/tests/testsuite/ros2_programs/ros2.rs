@@ -2,11 +2,10 @@
 
 use crate::ros2_programs::{LINE_MAX, OTHERS, PLUG_IN};
 use crate::support::{self, Domain};
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use pteros_test_support::program as test_support;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::Command;
 use std::time::Instant;
 
 /// An installation, and a folder with the plug-in alone.
@@ -151,10 +150,8 @@ impl Ros2 {
             .env("PYTHONUNBUFFERED", "1")
             .env_remove("ROS_STATIC_PEERS")
             .env_remove("ROS_LOCALHOST_ONLY")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            // Children of a launch end with it.
-            .process_group(0);
-        Program::start(command)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        Program::start(&mut command)
     }
 
     /// The Python of the installation's commands.
@@ -202,116 +199,88 @@ pub fn secured(keystore: &Path, enclave: &str) -> [(&'static str, String); 4] {
     ]
 }
 
-/// A running program and its lines. Killed with its group when dropped.
-pub struct Program {
-    pub child: Child,
-    lines: Receiver<String>,
-    pub seen: String,
-}
+/// A running program. What it has printed counts for each expectation.
+pub struct Program(test_support::Program);
 
 impl Program {
-    pub fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in output.split(b'\n').map_while(Result::ok) {
-                let line = String::from_utf8_lossy(&line).into_owned();
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        Self {
-            child,
-            lines,
-            seen: String::new(),
-        }
+    pub fn start(command: &mut Command) -> Self {
+        Self(test_support::Program::start(command))
     }
 
     /// Waits until the output has the part.
     #[track_caller]
     pub fn expect(&mut self, part: &str) {
-        assert!(
-            self.expect_or_end(part),
-            "it ended without {part:?}:\n{}",
-            self.seen
-        );
+        let has_it = self.expect_or_end(part);
+        assert!(has_it, "it ended without {part:?}:\n{}", self.seen);
     }
 
     /// Waits until the output has the part; false if the program ends before.
     #[track_caller]
     pub fn expect_or_end(&mut self, part: &str) -> bool {
-        let end = Instant::now() + LINE_MAX;
-        while !self.seen.contains(part) {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => self.seen += &format!("{line}\n"),
-                Err(RecvTimeoutError::Timeout) => panic!("no {part:?} in time in:\n{}", self.seen),
-                Err(RecvTimeoutError::Disconnected) => return false,
-            }
-        }
-        true
+        self.wait_for_count(part, 1)
     }
 
     /// How often the output has the part until now.
     pub fn count_now(&mut self, part: &str) -> usize {
-        while let Ok(line) = self.lines.try_recv() {
-            self.seen += &format!("{line}\n");
-        }
+        self.read_lines();
         self.seen.matches(part).count()
     }
 
     /// Waits until the output has the part so many times.
     #[track_caller]
     pub fn expect_count(&mut self, part: &str, count: usize) {
+        let has_them = self.wait_for_count(part, count);
+        assert!(has_them, "not {count} times {part:?} in:\n{}", self.seen);
+    }
+
+    #[track_caller]
+    fn wait_for_count(&mut self, part: &str, count: usize) -> bool {
         let end = Instant::now() + LINE_MAX;
         while self.seen.matches(part).count() < count {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => self.seen += &format!("{line}\n"),
-                Err(error) => panic!("not {count} times {part:?} ({error}) in:\n{}", self.seen),
+            if self.next_line(part).is_none() {
+                return false;
             }
+            assert!(
+                Instant::now() < end,
+                "no {part:?} in time in:\n{}",
+                self.seen
+            );
         }
+        true
     }
 
     /// Sends SIGINT and waits for the end; checks that nothing was destroyed with an
     /// error. Returns all that it printed.
     #[track_caller]
     pub fn interrupt(mut self) -> String {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status();
-        assert!(sent.unwrap().success() || self.child.try_wait().unwrap().is_some());
-        let end = Instant::now() + LINE_MAX;
-        loop {
-            match self
-                .lines
-                .recv_timeout(end.saturating_duration_since(Instant::now()))
-            {
-                Ok(line) => self.seen += &format!("{line}\n"),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.seen),
-            }
+        if self.try_wait().is_none() {
+            self.signal("INT");
         }
+        self.wait();
         for word in ["internal error", "panicked", "Segmentation"] {
             assert!(!self.seen.contains(word), "{}", self.seen);
         }
         std::mem::take(&mut self.seen)
     }
+
+    /// Waits for its end, without error.
+    #[track_caller]
+    pub fn finish(mut self) {
+        let (_, status) = self.wait();
+        assert!(status.success(), "{status}:\n{}", self.seen);
+    }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        let group = format!("-{}", self.child.id());
-        // It may have ended already.
-        let _ = Command::new("kill")
-            .args(["-KILL", "--", &group])
-            .stderr(Stdio::null())
-            .status();
-        let _ = self.child.wait();
+impl Deref for Program {
+    type Target = test_support::Program;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Program {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
     }
 }

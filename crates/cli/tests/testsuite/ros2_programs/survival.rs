@@ -3,7 +3,6 @@
 use crate::ros2_programs::PLUG_IN;
 use crate::ros2_programs::ros2::{Program, Ros2};
 use crate::support::Domain;
-use std::process::Command;
 
 /// Kills of either side, one after the other.
 const KILLS: usize = 200;
@@ -11,12 +10,6 @@ const KILLS: usize = 200;
 const PROCESSES: usize = 100;
 /// Messages of one per second that a stopped listener misses.
 const MISSED: usize = 30;
-
-fn signal(program: &Program, name: &str) {
-    let id = program.child.id().to_string();
-    let status = Command::new("kill").args([name, &id]).status();
-    assert!(status.unwrap().success());
-}
 
 /// Talker and listener of rclcpp, or nothing with a sentence.
 fn talk(ros2: &Ros2, domain: &Domain) -> Option<(Program, Program)> {
@@ -64,12 +57,12 @@ fn a_stopped_listener() {
     };
     let mut second = ros2.start(&domain, PLUG_IN, "demo_nodes_cpp/listener");
     listener.expect("I heard: [Hello World");
-    signal(&listener, "-STOP");
+    listener.signal("STOP");
     let number = talker.seen.matches("Publishing").count();
     // The talker goes on, and the other listener hears it.
     talker.expect(&format!("'Hello World: {}'", number + MISSED));
     second.expect(&format!("[Hello World: {}]", number + MISSED));
-    signal(&listener, "-CONT");
+    listener.signal("CONT");
     talker.expect(&format!("'Hello World: {}'", number + MISSED + 2));
     listener.expect(&format!("[Hello World: {}]", number + MISSED + 2));
     for program in [talker, listener, second] {
