@@ -16,7 +16,18 @@ const OTHER_VARIABLES: &[&str] = &[
 ];
 
 /// Variables that Pteros sets for its own processes. They need no note.
-const SET_BY_PTEROS: &[&str] = &["PTEROS_COMMAND", "PTEROS_LAUNCH", "PTEROS_PYTHON"];
+const SET_BY_PTEROS: &[&str] = &[
+    "PTEROS_COMMAND",
+    "PTEROS_FINGERPRINT",
+    "PTEROS_LAB_NETWORK",
+    "PTEROS_LAUNCH",
+    "PTEROS_PEERS",
+    "PTEROS_PRIVATE_NETWORK",
+    "PTEROS_PYTHON",
+];
+
+/// How variables of the tests begin. They need no note.
+const PREFIXES_OF_TESTS: &[&str] = &["PTEROS_INTEROP_", "PTEROS_ROS2_", "PTEROS_TEST_"];
 
 /// Variables of ROS 2's setup files that have no effect and need no note.
 const IGNORED_SILENTLY: &[&str] = &[
@@ -146,7 +157,9 @@ fn check_names(names: &[String], found: &mut Findings) {
         if is_read
             || IGNORED_SILENTLY.contains(&name.as_str())
             || SET_BY_PTEROS.contains(&name.as_str())
-            || name.starts_with("PTEROS_TEST_")
+            || PREFIXES_OF_TESTS
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
         {
             continue;
         }
@@ -227,6 +240,9 @@ mod tests {
             "PTEROS_INTERFACE_PATH",
             "PTEROS_PREFIX",
             "PTEROS_PYTHON",
+            "PTEROS_PEERS",
+            "PTEROS_ROS2_KILTED",
+            "PTEROS_INTEROP_SECURED",
         ] {
             let found = findings(&[name]);
             assert!(

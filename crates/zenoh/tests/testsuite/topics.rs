@@ -112,7 +112,9 @@ fn a_late_joiner_gets_the_last_samples_of_a_transient_local_publisher() {
 /// publisher, so that a subscription created after it got the sample as a new one.
 ///
 /// The peers connect when they open. Over a link that gossip opens later, Zenoh sends each
-/// sample until it knows the other side's subscriptions.
+/// sample until it knows the other side's subscriptions. A router may learn of a
+/// subscription before it has a sample that was published earlier elsewhere, so the test
+/// waits for a later sample of the same session.
 #[test]
 fn what_was_published_before_a_subscription_is_no_news_to_it() {
     let net = Net::new();
@@ -128,11 +130,18 @@ fn what_was_published_before_a_subscription_is_no_news_to_it() {
         let [here, there] = [ours, theirs].map(open_with);
         let talker = here.create_node("talker").unwrap();
         let listener = there.create_node("listener").unwrap();
+        let passed: Subscription<Text> = listener
+            .create_polled_subscription("passed".keep_last(5))
+            .unwrap();
+        let passing: Publisher<Text> = talker.create_publisher("passed".keep_last(5)).unwrap();
+        assert!(passing.wait_for_matched(1, SOON));
         for round in 0..20 {
             let topic = format!("latched_{round}");
             let latched = topic.as_str().keep_last(5).transient_local();
             let publisher: Publisher<Text> = talker.create_publisher(latched).unwrap();
             publisher.publish(&text("before")).unwrap();
+            passing.publish(&text(round)).unwrap();
+            assert_eq!(next(&passed), round.to_string());
             let late: Subscription<Text> = listener
                 .create_polled_subscription(topic.as_str().keep_last(5))
                 .unwrap();
