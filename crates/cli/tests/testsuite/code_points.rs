@@ -18,7 +18,7 @@ const URGENT: u8 = 46;
 /// History for late joiners.
 const LATCHED: [&str; 4] = ["--qos-durability", "transient_local", "--qos-depth", "100"];
 
-/// What the process in the receiving host does: prints IP version, code point and text of
+/// The process in the receiving host prints IP version, code point and text of
 /// each datagram with a message of the test.
 #[test]
 fn watch() {

@@ -223,7 +223,7 @@ fn nodes_of_fast_dds_and_ours_meet_by_a_server_without_multicast() {
             ],
         );
         assert!(!doctor.contains("never answers"), "{doctor}");
-        // Who is no client is not met.
+        // A participant that is no client is not discovered.
         let none = output(here, "", &["node", "list"]);
         assert!(!none.contains("discovery_node"), "{none}");
         assert!(serving.is_running() && theirs.is_running());
@@ -254,7 +254,7 @@ fn a_server_starts_late_is_killed_and_comes_back() {
         answers.hears(FLOW);
         theirs.wait_for_line(TIMEOUT, |line| line == "heard x");
         drop(serving);
-        // What was found goes on, and the loss is shown.
+        // Endpoints that were found go on, and the loss is shown.
         words.hears(10);
         answers.hears(FLOW);
         let silent = "no answer from discovery server 10.1.0.1:11811 since";

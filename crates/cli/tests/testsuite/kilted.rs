@@ -18,7 +18,7 @@ use std::process::Command;
 
 const FAST_DDS: &str = "rmw_fastrtps_cpp";
 
-/// What a node that asks prints.
+/// The lines of a node that asks.
 const ANSWERS: [&str; 6] = [
     "topic: from the server",
     "service: 42 there and back",

@@ -49,7 +49,7 @@ const CALL_PERIOD: Duration = Duration::from_millis(500);
 /// A server without an answer is reported after this time.
 const SILENT_TOLD_AFTER: Duration = Duration::from_secs(5);
 
-/// What is known of one discovery server.
+/// The state of one discovery server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiscoveryServerState {
     /// Its first configured address, with the port.

@@ -221,7 +221,7 @@ impl Participant {
         }
     }
 
-    /// What announces us.
+    /// The writer of our announcements (SPDP).
     pub fn spdp_writer(&self) -> &SpdpWriter {
         &self.local.spdp
     }

@@ -29,7 +29,7 @@ impl DiscoveryServerState {
     }
 }
 
-/// What a participant knows of others, while a server's submessage is handled at `now`.
+/// The other participants that one knows, while a server's submessage is handled at `now`.
 pub(super) struct RelayedParticipants<'a> {
     pub remote: &'a mut RemoteParticipants,
     pub local: &'a mut LocalParticipant,

@@ -33,7 +33,7 @@ pub struct SpdpWriter {
     bound_ports: Option<Vec<u16>>,
     /// Announcements to the participants of this host.
     pub(super) on_host: AnnouncementQueue,
-    /// What discovery servers want to read in our announcement.
+    /// The discovery servers, whose parameters our announcement has.
     servers: Option<DiscoveryServers>,
 }
 

@@ -15,7 +15,7 @@ use super::foreign_root::{ForeignRoot, PATH_INSIDE, make_debian};
 use super::target::Target;
 use crate::peers::target_folder;
 
-/// What boards have: the release of Raspberry Pi OS 12. Its glibc is newer than that of
+/// The release of the boards, as Raspberry Pi OS 12. Its glibc is newer than that of
 /// packages, and older than that of the root they are built in.
 const SUITE: &str = "bookworm";
 /// A shell, and the Python that imports the wheel.
