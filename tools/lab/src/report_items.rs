@@ -28,6 +28,9 @@ pub enum Tone {
     Faint,
 }
 
+/// The text of an aim that is missed.
+const NOT_MET: &str = "not met";
+
 #[derive(Clone, Debug, Default)]
 pub struct TableEntry {
     pub text: String,
@@ -41,6 +44,19 @@ impl TableEntry {
     /// An entry without emphasis.
     pub fn plain(text: impl Into<String>) -> Self {
         Self::with_tone(text, Tone::Plain)
+    }
+
+    /// An entry that says whether an aim is met.
+    pub fn aim(is_met: bool) -> Self {
+        match is_met {
+            true => Self::with_tone("met", Tone::Good),
+            false => Self::with_tone(NOT_MET, Tone::Bad),
+        }
+    }
+
+    /// Whether it says that an aim is not met.
+    pub fn is_missed_aim(&self) -> bool {
+        self.text == NOT_MET
     }
 
     /// An entry with emphasis.

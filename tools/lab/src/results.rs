@@ -8,11 +8,16 @@ use serde_json::{Value, json};
 use crate::experiment::Experiment;
 use crate::measurement::{Delivery, Extent, Metric, Published, Statistic};
 use crate::report_items::case_label;
-use crate::stats::{self, Interval, Significance};
+use crate::stats::{self, Interval, REPEATS_MIN, Significance};
 use crate::store::{JournalEntry, Store, delivery_json};
+use crate::testbed::implementation::FLOOR;
 
 /// The implementation that the others are compared with.
 pub const OURS: &str = "pteros";
+/// How the names of our plug-in below a client library end.
+const PLUG_IN: &str = "/pteros";
+/// The Python wheel, which is compared with rclpy.
+const WHEEL: &str = "pteros-wheel";
 
 /// Quantiles of the samples of all repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -372,7 +377,7 @@ fn configuration_result(
     }
 }
 
-/// A configuration in which Pteros is significantly worse than a peer.
+/// A configuration in which Pteros is worse than a peer.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// Id of the experiment.
@@ -391,49 +396,81 @@ pub struct Finding {
     pub ours: f64,
     /// Value of the peer.
     pub theirs: f64,
+    /// Whether the difference is significant. Otherwise there are fewer than
+    /// [`REPEATS_MIN`] repeats, and the medians alone differ.
+    pub is_judged: bool,
 }
 
-/// All findings: a metric that is significantly worse, or a higher loss of reliable
-/// messages than the peer's.
+/// Whether a report compares Pteros under the first name with the implementation of the
+/// second one: plug-ins below the same client library, the wheel with rclpy.
+fn is_compared(ours: &str, peer: &str) -> bool {
+    let client = |name: &str| match name.split_once('/') {
+        Some((client, _)) => client.to_owned(),
+        None if name == WHEEL => "rclpy".to_owned(),
+        None => String::new(),
+    };
+    let is_ours = |name: &str| name.starts_with(OURS) || name.ends_with(PLUG_IN);
+    let is_judged = ours == OURS || ours == WHEEL || ours.ends_with(PLUG_IN);
+    is_judged && !is_ours(peer) && peer != FLOOR && client(ours) == client(peer)
+}
+
+/// All findings: a metric that is significantly worse, or worse by more than 5 % where
+/// repeats are too few to judge it, or a higher loss of reliable messages than the peer's.
 pub fn findings(view: &View) -> Vec<Finding> {
     let mut found = Vec::new();
-    for case in view.cases() {
-        let Some(ours) = view.configuration(case, OURS) else {
-            continue;
+    for ours in &view.configurations {
+        let is_peer = |peer: &&ConfigurationResult| {
+            peer.case == ours.case && is_compared(&ours.implementation, &peer.implementation)
         };
-        let peers = view.configurations.iter().filter(|c| c.case == case);
-        for peer in peers.filter(|c| !c.implementation.starts_with(OURS)) {
-            let words: Vec<String> = case.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            let mut add = |metric, unit, ours, theirs| {
+        for peer in view.configurations.iter().filter(is_peer) {
+            let case: Vec<String> = ours.case.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            let mut label = case_label(&ours.case);
+            if ours.implementation != OURS {
+                label += &format!(" {}", ours.implementation);
+            }
+            let mut add = |metric, unit, ours, theirs, is_judged| {
                 found.push(Finding {
                     experiment: view.experiment.id,
-                    case: words.join(" "),
-                    label: case_label(case),
+                    case: case.join(" "),
+                    label: label.clone(),
                     metric,
                     unit,
                     peer: peer.implementation.clone(),
                     ours,
                     theirs,
+                    is_judged,
                 });
             };
             for metric in view.experiment.metrics {
-                if view.significance(case, &peer.implementation, metric) == Significance::Worse {
-                    let of = |c: &ConfigurationResult| {
-                        c.metric_values(metric.name)
-                            .map_or(f64::NAN, MetricValues::median)
-                    };
-                    add(metric.name, metric.unit, of(ours), of(peer));
+                let values = |c: &ConfigurationResult| c.metric_values(metric.name).cloned();
+                let Some((a, b)) = values(ours).zip(values(peer)) else {
+                    continue;
+                };
+                let is_judged = a.repeats.len().min(b.repeats.len()) >= REPEATS_MIN;
+                let is_worse = if is_judged {
+                    stats::compare(&a.repeats, &b.repeats, metric.better) == Significance::Worse
+                } else {
+                    stats::is_behind(a.median(), b.median(), metric.better)
+                };
+                if is_worse {
+                    add(metric.name, metric.unit, a.median(), b.median(), is_judged);
                 }
             }
             if let (Some(a), Some(b)) = (ours.delivery, peer.delivery) {
                 let share = |d: Delivery| d.lost() as f64 / d.expected.max(1) as f64;
                 if share(a) > share(b) {
-                    add("lost", "of expected", share(a), share(b));
+                    add("lost", "of expected", share(a), share(b), true);
                 }
             }
         }
     }
     found
+}
+
+/// Whether a metric has too few repeats to be judged.
+pub fn has_few_repeats(view: &View) -> bool {
+    let mut values = view.configurations.iter().flat_map(|c| c.metrics.values());
+    values.any(|values| values.repeats.len() < REPEATS_MIN)
 }
 
 /// Name of the statistic of a repeat.

@@ -16,6 +16,8 @@ use crate::measurement::{Better, Statistic};
 const CONFIDENCE: f64 = 0.95;
 /// Relative differences below this are irrelevant.
 const EQUAL: f64 = 0.05;
+/// With fewer repeats of either one a difference is not judged.
+pub const REPEATS_MIN: usize = 3;
 /// A relative spread of repeats above this shows a disturbed machine.
 pub const NOISY: f64 = 0.3;
 
@@ -111,8 +113,19 @@ pub enum Significance {
     Worse,
     /// Less than 5 % apart.
     Equal,
-    /// Different, but the repeats overlap, or there is only one.
+    /// Different, but the repeats overlap, or there are fewer than [`REPEATS_MIN`].
     Unclear,
+}
+
+/// Whether the first value is worse than the second by more than 5 %.
+pub fn is_behind(first: f64, second: f64, better: Better) -> bool {
+    let is_different = (first - second).abs() > EQUAL * second.abs();
+    is_different
+        && match better {
+            Better::Lower => first > second,
+            Better::Higher => first < second,
+            Better::Neither => false,
+        }
 }
 
 /// Compares the first with the second.
@@ -132,7 +145,7 @@ pub fn compare(first: &[f64], second: &[f64], better: Better) -> Significance {
         return Significance::Equal;
     }
     let apart = a_most < b_least || b_most < a_least;
-    if !apart || a.len() < 2 || b.len() < 2 {
+    if !apart || a.len().min(b.len()) < REPEATS_MIN {
         return Significance::Unclear;
     }
     match (better, of_a < of_b) {

@@ -59,9 +59,8 @@ fn findings(report: &Report) -> Markup {
     html! {
         section id="findings" {
             h2 { "Where Pteros is worse than a peer" }
-            @if report.findings.is_empty() {
-                p { "In no configuration, beyond noise." }
-            } @else {
+            p { (report.verdict()) }
+            @if !report.findings.is_empty() {
                 div class="scroll" { table {
                     thead { tr { th { "experiment" } th { "case" } th { "metric" } th class="num" { "Pteros" } th { "peer" } th class="num" { "peer value" } th class="num" { "ratio" } } }
                     tbody {
@@ -73,13 +72,14 @@ fn findings(report: &Report) -> Markup {
                                 td class="num" { (number(f.ours)) }
                                 td { (f.peer) }
                                 td class="num" { (number(f.theirs)) }
-                                td class="num bad" { (number(f.ours / f.theirs)) }
+                                td class=(if f.is_judged { "num bad" } else { "num faint" }) { (number(f.ours / f.theirs)) }
                             }
                         }
                     }
                 } }
                 p class="faint" {
-                    "All repeats of Pteros are worse than all repeats of the peer, and the medians differ by more than 5 %."
+                    "All repeats of Pteros are worse than all repeats of the peer, and the medians differ by more than 5 %. "
+                    "Pale ratios are not judged: there are fewer than three repeats. "
                     "For equal implementations that happens by chance in one configuration of twenty with 3 repeats, in one of 250 with 5."
                 }
             }

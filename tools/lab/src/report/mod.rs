@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use crate::experiment::Experiment;
 use crate::experiments;
 use crate::measurement::Better;
-use crate::results::{Finding, OURS, View, findings};
-use crate::stats::{self, Significance};
+use crate::report_items::ReportItem;
+use crate::results::{Finding, OURS, View, findings, has_few_repeats};
+use crate::stats::{self, REPEATS_MIN, Significance};
 use crate::store::Store;
 
 /// The contents of a run's folder.
@@ -70,10 +71,41 @@ impl Report {
         let of = |f: &Finding| {
             json!({
                 "experiment": f.experiment, "case": f.case, "metric": f.metric, "unit": f.unit,
-                "peer": f.peer, "ours": f.ours, "theirs": f.theirs,
+                "peer": f.peer, "ours": f.ours, "theirs": f.theirs, "judged": f.is_judged,
             })
         };
         self.findings.iter().map(of).collect()
+    }
+
+    /// The verdict in a sentence: how many values are behind a peer, whether they are
+    /// judged, and how many aims are missed.
+    pub fn verdict(&self) -> String {
+        let worse = self.findings.iter().filter(|f| f.is_judged).count();
+        let behind = self.findings.len() - worse;
+        let mut text = match worse {
+            0 => "No value is significantly worse than a peer's".to_owned(),
+            count => format!("Values significantly worse than a peer's: {count}"),
+        };
+        if self.views.iter().any(has_few_repeats) {
+            text += &format!(
+                "; not judged, with fewer than {REPEATS_MIN} repeats: {behind} behind by the medians"
+            );
+        }
+        let aims = self.missed_aims();
+        text + &format!("; aims missed: {aims}.")
+    }
+
+    fn missed_aims(&self) -> usize {
+        let items = self.views.iter();
+        let items = items.flat_map(|view| (view.experiment.report_items)(view));
+        let count = |item| match item {
+            ReportItem::Table(table) => {
+                let entries = table.rows.iter().flatten();
+                entries.filter(|entry| entry.is_missed_aim()).count()
+            }
+            ReportItem::Figure(_) => 0,
+        };
+        items.map(count).sum()
     }
 
     /// Texts under a key of the environment.

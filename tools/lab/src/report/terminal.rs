@@ -47,28 +47,32 @@ pub fn summary(report: &Report) -> String {
 
 fn findings(report: &Report) -> String {
     let mut out = String::from("\n");
-    if report.findings.is_empty() {
-        out += "No configuration in which Pteros is worse than a peer beyond noise.\n";
-        return out;
+    for (is_judged, head) in [
+        (true, "Worse than a peer"),
+        (false, "Behind a peer by the medians, not judged"),
+    ] {
+        let list = report.findings.iter().filter(|f| f.is_judged == is_judged);
+        let list: Vec<_> = list.collect();
+        if list.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\x1b[1m{head}: {}\x1b[0m", list.len());
+        for f in list {
+            let _ = writeln!(
+                out,
+                "  {} {}: {} {} {}, {} {} (ratio {})",
+                f.experiment,
+                f.label,
+                f.metric,
+                number(f.ours),
+                f.unit,
+                f.peer,
+                number(f.theirs),
+                number(f.ours / f.theirs)
+            );
+        }
     }
-    let _ = writeln!(
-        out,
-        "\x1b[1mWorse than a peer in {} configurations:\x1b[0m",
-        report.findings.len()
-    );
-    for f in &report.findings {
-        let _ = writeln!(
-            out,
-            "  {} {}: {} {} {}, {} {}",
-            f.experiment,
-            f.label,
-            f.metric,
-            number(f.ours),
-            f.unit,
-            f.peer,
-            number(f.theirs)
-        );
-    }
+    let _ = writeln!(out, "{}", report.verdict());
     out
 }
 

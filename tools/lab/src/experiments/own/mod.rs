@@ -297,14 +297,10 @@ fn digits(value: f64) -> String {
 /// A table with a row per target: what it is about, the value, whether it is met.
 fn targets(rows: impl IntoIterator<Item = (String, String, bool)>) -> Table {
     let row = |(what, value, met): (String, String, bool)| {
-        let (text, tone) = match met {
-            true => ("met", Tone::Good),
-            false => ("not met", Tone::Bad),
-        };
         vec![
             TableEntry::plain(what),
             TableEntry::plain(value),
-            TableEntry::with_tone(text, tone),
+            TableEntry::aim(met),
         ]
     };
     Table {

@@ -282,11 +282,11 @@ fn line(view: &View, row: &Row, figure: &Figure) -> Option<Vec<TableEntry>> {
         Some(Aim::Value(most)) => format!("{most} at most"),
         None => String::new(),
     }));
-    line.push(match evaluation.met {
-        Some(true) => TableEntry::with_tone("met", Tone::Good),
-        Some(false) => TableEntry::with_tone("not met", Tone::Bad),
-        None => TableEntry::plain(String::new()),
-    });
+    line.push(
+        evaluation
+            .met
+            .map_or_else(TableEntry::default, TableEntry::aim),
+    );
     Some(line)
 }
 
