@@ -1,5 +1,6 @@
 //! Failures of rmw functions: a return code and a text for rcutils' error state.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,8 @@ pub(crate) static IDENTIFIER: &CStr = c"rmw_pteros_cpp";
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Ret,
-    pub(crate) text: String,
+    /// A constant text allocates nothing: waits end by a timeout all the time.
+    pub(crate) text: Cow<'static, str>,
     cause: Cause,
 }
 
@@ -33,7 +35,7 @@ enum Cause {
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    pub(crate) fn new(code: Ret, text: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Ret, text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             text: text.into(),
@@ -41,7 +43,7 @@ impl Failure {
         }
     }
 
-    pub(crate) fn argument(text: impl Into<String>) -> Self {
+    pub(crate) fn argument(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ret::INVALID_ARGUMENT, text)
     }
 
@@ -73,7 +75,7 @@ impl Failure {
 /// Another failure is returned to the caller.
 pub(crate) fn received<T>(decoded: Result<T, impl Into<Failure>>) -> Result<Outcome<T>, String> {
     match decoded.map_err(Into::into) {
-        Err(failure) if failure.cause == Cause::Payload => Err(failure.text),
+        Err(failure) if failure.cause == Cause::Payload => Err(failure.text.into_owned()),
         outcome => Ok(outcome),
     }
 }
@@ -88,7 +90,7 @@ impl From<pteros_typesupport::Failure> for Failure {
         };
         Self {
             code,
-            text: failure.text,
+            text: failure.text.into(),
             cause,
         }
     }

@@ -260,7 +260,9 @@ unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, StatusKind)
 /// The status that an event is about.
 pub(crate) fn kind(event: &Event) -> Outcome<StatusKind> {
     let known = EventType::of_number(event.event_type);
-    known.map_or(Err(unknown(event.event_type)), |event| Ok(event.status))
+    // Each wait asks it of each event: the error is made only where it is one.
+    let known = known.ok_or_else(|| unknown(event.event_type))?;
+    Ok(known.status)
 }
 
 #[unsafe(no_mangle)]

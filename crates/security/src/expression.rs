@@ -147,7 +147,7 @@ fn set(rest: &mut std::str::Chars<'_>) -> Result<ExpressionToken, String> {
                     .strip_prefix(':')
                     .and_then(|named| named.split_once(":]"))
                     .ok_or(UNCLOSED)?;
-                classes.push(class(name).ok_or(format!("no character class [:{name}:]"))?);
+                classes.push(class(name).ok_or_else(|| format!("no character class [:{name}:]"))?);
                 *rest = after.chars();
                 next = rest.next();
                 first = false;

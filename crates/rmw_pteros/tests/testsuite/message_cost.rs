@@ -3,6 +3,7 @@
 use std::ptr::null_mut;
 use std::sync::mpsc;
 
+use pteros_rcl::event_status::StatusKind;
 use rmw_pteros_cpp::counts::serialized_count;
 use rmw_pteros_cpp::platform::with_platform;
 
@@ -258,4 +259,17 @@ fn a_waiting_thread_wakes_once_for_a_message() {
         "{sleeps} sleeps for {ROUNDS} messages"
     );
     talker.destroy_publisher(publisher);
+}
+
+/// Found by a benchmark beside an earlier version: each wait made the text of an error for
+/// each of its events, and threw it away.
+#[test]
+fn a_wait_with_an_event_allocates_nothing() {
+    let party = Party::new(unused_domain());
+    let publisher = party.publisher(Text::type_support());
+    let mut event = party.event(publisher, StatusKind::DeadlineMissed);
+    let waits = (0..ROUNDS).map(|_| count(|| assert!(!party.has_event(&mut event))).0);
+    let fewest = waits.reduce(least);
+    assert_eq!(fewest, Some(Allocations::default()));
+    party.destroy_publisher(publisher);
 }
