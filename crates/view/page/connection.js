@@ -82,7 +82,6 @@ export class Connection {
     this.statuses = [];
     this.nextId = 1;
     this.graphUsers = 0;
-    this.parameterNames = undefined;
     this.attempts = 0;
     this.state = { phase: "connecting", text: "connecting…" };
     this.forget();
@@ -95,6 +94,8 @@ export class Connection {
     this.services = new Map();
     this.graph = { publishers: new Map(), subscribers: new Map(), services: new Map() };
     this.parameters = new Map();
+    this.simulatedTime = undefined;
+    this.clockOffset = 0;
     this.stats = { topics: [], skipped: [], clients: 0 };
     this.subscriptions = new Map();
     for (const { reject } of this.pending?.values() ?? []) reject(new Error("the connection is lost"));
@@ -336,7 +337,7 @@ export class Connection {
     const view = new DataView(buffer);
     const op = view.getUint8(0);
     if (op === 1) this.receiveMessage(view);
-    else if (op === 2) this.emit("time", Number(view.getBigUint64(1, true)) / 1e9);
+    else if (op === 2) this.simulatedTime = Number(view.getBigUint64(1, true)) / 1e9;
     else if (op === 3) this.receiveResponse(view);
     else if (op === 4) this.receiveAsset(view);
   }
@@ -350,6 +351,7 @@ export class Connection {
     wanted.count += 1;
     wanted.bytes += bytes.length;
     const message = new Message(channel, view.getBigUint64(5, true), bytes);
+    this.clockOffset = message.seconds - Date.now() / 1000;
     for (const listener of [...wanted.listeners]) {
       try {
         listener(message);
@@ -474,6 +476,17 @@ export class Connection {
   }
 
   // ---- publishing
+
+  /** The robot's time in seconds: simulated, or this host's corrected by the last message. */
+  now() {
+    return this.simulatedTime ?? Date.now() / 1000 + this.clockOffset;
+  }
+
+  /** `now` as a builtin_interfaces/Time. */
+  stamp() {
+    const now = this.now();
+    return { sec: Math.floor(now), nanosec: Math.floor((now % 1) * 1e9) };
+  }
 
   /** Why this page may not publish, or an empty text. */
   get publishRefusal() {
