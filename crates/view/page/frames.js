@@ -5,6 +5,8 @@ import { textSprite } from "./markers.js";
 import * as THREE from "./vendor/three/three.module.min.js";
 
 const AXIS_METRES = 0.3;
+/** Height of a name, as a part of the view at distance 1. */
+const LABEL_HEIGHT = 0.014;
 /** With more frames, names would hide the robot. */
 const NAMES_MAX = 40;
 
@@ -37,7 +39,8 @@ export class FrameAxes {
   make(name) {
     const frame = new THREE.Group();
     frame.add(axes());
-    const label = textSprite(name, this.colour, 0.13);
+    const label = textSprite(name, this.colour, LABEL_HEIGHT, 24);
+    label.material.sizeAttenuation = false;
     label.center.set(0, -0.2);
     frame.add(label);
     frame.label = label;

@@ -7,6 +7,7 @@ import { mismatchText } from "./topics.js";
 const HOUSEKEEPING = /^\/(parameter_events|rosout|tf|tf_static|diagnostics)$|\/_/;
 const VERTICES_MAX = 600;
 const [COLUMN, ROW, WIDTH, HEIGHT] = [218, 34, 168, 22];
+const SHRINK_MIN = 0.65;
 const SVG = "http://www.w3.org/2000/svg";
 
 function svg(tag, attributes, ...children) {
@@ -93,6 +94,9 @@ export function graphPanel(app) {
       return { line, from, to };
     });
     for (const key of keys) drawing.append(vertex(key, spot(key), lines));
+    // A graph wider than the panel shrinks a little before it scrolls.
+    drawing.style.width = `max(${Math.round(width * SHRINK_MIN)}px, min(100%, ${width}px))`;
+    drawing.style.height = "auto";
     canvas.replaceChildren(drawing);
   }
 

@@ -24,7 +24,9 @@ export function imagesPanel({ connection }) {
   function sync() {
     const all = channels();
     hint.hidden = all.length > 0;
-    if (all.length > 0 && !all.some(({ topic }) => chosen.has(topic))) chosen.add(all[0].topic);
+    if (all.length > 0 && !all.some(({ topic }) => chosen.has(topic))) {
+      chosen.add((all.find(({ topic }) => !/depth|mask/.test(topic)) ?? all[0]).topic);
+    }
     reconcile(bar, chips, all, ({ id }) => id, ({ topic }) => {
       const chip = h("button", { onclick: () => {
         if (!chosen.delete(topic) && chosen.size < SHOWN_MAX) chosen.add(topic);
