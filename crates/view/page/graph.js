@@ -7,7 +7,7 @@ import { mismatchText } from "./topics.js";
 const HOUSEKEEPING = /^\/(parameter_events|rosout|tf|tf_static|diagnostics)$|\/_/;
 const VERTICES_MAX = 600;
 const [COLUMN, ROW, WIDTH, HEIGHT] = [218, 34, 168, 22];
-const SHRINK_MIN = 0.65;
+const SHRINK_MIN = 0.8;
 const SVG = "http://www.w3.org/2000/svg";
 
 function svg(tag, attributes, ...children) {
