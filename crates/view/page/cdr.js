@@ -41,8 +41,7 @@ class Reader {
     }
     this.little = (kind & 1) === 1;
     this.alignmentMax = kind >= 6 ? 4 : 8;
-    // The body is copied if it would not be aligned, so that typed arrays can be views.
-    this.body = bytes.byteOffset % 8 === 4 ? bytes.subarray(4) : bytes.slice(4);
+    this.body = bytes.subarray(4);
     this.view = new DataView(this.body.buffer, this.body.byteOffset, this.body.length);
     this.at = 0;
     this.objects = 0;

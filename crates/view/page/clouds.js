@@ -1,5 +1,5 @@
-// Point clouds: the message's own bytes become the GPU's buffer where x, y and z are floats at
-// multiples of four bytes, which is so for every lidar driver known. Others are copied.
+// Point clouds: the message's bytes become the GPU's buffer as they are where x, y and z are floats at
+// multiples of four bytes, which is so for every lidar driver known. Others are converted.
 
 import * as THREE from "./vendor/three/three.module.min.js";
 
@@ -95,11 +95,20 @@ export const cloudDisplay = (Display) => class Cloud extends Display {
     this.place(message.header);
   }
 
+  /** The points' bytes at an address that floats may have, in memory that is used again. */
+  alignedData(data) {
+    if (data.byteOffset % 4 === 0) return data;
+    if (this.memory?.length !== data.length) this.memory = new Uint8Array(data.length);
+    this.memory.set(data);
+    return this.memory;
+  }
+
   positions(message, [x, y, z], count) {
-    const { data, point_step: step } = message;
+    const { point_step: step } = message;
     const direct = [x, y, z].every(({ datatype }) => datatype === 7) && y.offset === x.offset + 4 && z.offset === x.offset + 8
-      && step % 4 === 0 && x.offset % 4 === 0 && data.byteOffset % 4 === 0 && !message.is_bigendian && z.offset + 4 <= step;
+      && step % 4 === 0 && x.offset % 4 === 0 && !message.is_bigendian && z.offset + 4 <= step;
     if (direct) {
+      const data = this.alignedData(message.data);
       const floats = new Float32Array(data.buffer, data.byteOffset, (count * step) / 4);
       this.buffer = new THREE.InterleavedBuffer(floats, step / 4);
       return new THREE.InterleavedBufferAttribute(this.buffer, 3, x.offset / 4);

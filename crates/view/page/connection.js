@@ -248,12 +248,12 @@ export class Connection {
     if (Object.hasOwn(handlers, message?.op)) handlers[message.op]();
   }
 
-  receiveInfo({ name, capabilities, metadata, supportedEncodings }) {
+  receiveInfo({ name, capabilities, metadata, sessionId }) {
     this.info = {
       name: String(name ?? ""),
       capabilities: Array.isArray(capabilities) ? capabilities : [],
       metadata: metadata ?? {},
-      supportedEncodings,
+      sessionId,
     };
     this.emit("info", this.info);
     if (this.graphUsers > 0) this.send({ op: "subscribeConnectionGraph" });

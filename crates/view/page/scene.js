@@ -44,6 +44,11 @@ class Scene {
     this.buildElement();
     this.viewport.applyTheme();
     connection.on("channels", () => this.syncChannels());
+    connection.on("info", ({ sessionId }) => {
+      // Frames of a robot that has restarted are no longer true.
+      if (sessionId !== this.sessionId) this.buffer.clear();
+      this.sessionId = sessionId;
+    });
     connection.on("state", ({ phase }) => phase === "lost" && this.drawList());
     this.show = this.show.bind(this);
     this.hide = this.hide.bind(this);
