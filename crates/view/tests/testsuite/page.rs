@@ -35,7 +35,10 @@ fn the_pages_modules_pass_their_tests() {
     assert!(output.status.success(), "{text}");
     let passed = text
         .lines()
-        .find_map(|line| line.trim_start_matches(['#', 'ℹ', ' ']).strip_prefix("pass "))
+        .find_map(|line| {
+            line.trim_start_matches(['#', 'ℹ', ' '])
+                .strip_prefix("pass ")
+        })
         .and_then(|count| count.trim().parse::<u32>().ok());
     assert!(passed.is_some_and(|count| count > 50), "{text}");
 }
