@@ -11,12 +11,12 @@ use anyhow::{Context, Result};
 use crate::checkout::{CRATE_FOLDERS, root, tracked_files};
 
 /// Endings of files that are sources.
-const SOURCES: [&str; 13] = [
-    ".rs", ".py", ".c", ".h", ".cpp", ".hpp", ".sh", ".idl", ".js", ".css", ".html", ".xml",
-    ".toml",
+const SOURCES: [&str; 14] = [
+    ".rs", ".py", ".c", ".h", ".cpp", ".hpp", ".sh", ".idl", ".js", ".mjs", ".css", ".html",
+    ".xml", ".toml",
 ];
 
-/// What a line is. Everything but the last is written by hand.
+/// What a line is. Everything but the last two is written by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Product,
@@ -26,11 +26,12 @@ enum Kind {
     Verification,
     Examples,
     Generated,
+    Vendored,
 }
 
 use Kind::*;
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Product, "product"),
     (InlineTests, "inline tests"),
     (Tests, "tests"),
@@ -38,6 +39,7 @@ const KINDS: [(Kind, &str); 7] = [
     (Verification, "verification"),
     (Examples, "examples"),
     (Generated, "generated"),
+    (Vendored, "vendored"),
 ];
 
 /// Lines of each kind.
@@ -81,6 +83,8 @@ fn count(path: &str, text: &str, row: &mut Row) {
     let folder = path.split('/').next().unwrap_or_default();
     if path.contains("/generated/") {
         add(Generated, lines);
+    } else if path.contains("/vendor/") {
+        add(Vendored, lines);
     } else if path.contains("/examples/") || folder == "examples" {
         add(Examples, lines);
     } else if folder == "verify" {
@@ -137,7 +141,7 @@ fn table(rows: &BTreeMap<String, Row>) -> String {
     print("all", &sum);
     let by_hand: usize = sum
         .iter()
-        .filter(|(kind, _)| **kind != Generated)
+        .filter(|(kind, _)| ![Generated, Vendored].contains(kind))
         .map(|(_, lines)| lines)
         .sum();
     out + &format!("\nwritten by hand: {by_hand}")
@@ -172,6 +176,10 @@ mod tests {
         assert_eq!(kinds("verify/sim/src/lib.rs", text), [(Verification, 4)]);
         assert_eq!(kinds("crates/a/src/generated/b.rs", text), [(Generated, 4)]);
         assert_eq!(kinds("crates/python/python/a.py", text), [(Product, 4)]);
+        assert_eq!(kinds("crates/view/page/a.js", text), [(Product, 4)]);
+        assert_eq!(kinds("crates/view/tests/page/a.mjs", text), [(Tests, 4)]);
+        let vendored = "crates/view/page/vendor/three/a.js";
+        assert_eq!(kinds(vendored, text), [(Vendored, 4)]);
     }
 
     #[test]

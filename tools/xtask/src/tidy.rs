@@ -23,6 +23,18 @@ use crate::{coverage, documents, seeded_bugs};
 
 /// Largest number of lines of a file before its tests.
 const FILE_LINES_MAX: usize = 900;
+/// Largest number of lines of a script or style sheet of a web page.
+const PAGE_FILE_LINES_MAX: usize = 600;
+/// Code that lets text of the network become part of a page's document or program. The
+/// words are split, so that this file passes the check.
+const PAGE_BANNED: &[&str] = &[
+    concat!("inner", "HTML"),
+    concat!("outer", "HTML"),
+    concat!("insertAdjacent", "HTML"),
+    concat!("document", ".write"),
+    concat!("ev", "al("),
+    concat!("new Func", "tion("),
+];
 /// Largest number of lines of a function.
 const FUNCTION_LINES_MAX: usize = 120;
 
@@ -270,6 +282,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
         }
     }
     metaphors::check(path, text, &mut add);
+    check_page_file(path, text, &mut add);
     if path.ends_with("Cargo.toml") && !path.starts_with("examples/") {
         crate_arrows::check_manifest(text, &mut add);
     }
@@ -279,6 +292,32 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
         lock_ranks::check(path, text, &mut add);
     }
     findings
+}
+
+/// The rules of scripts and style sheets of a web page, except vendored ones.
+fn check_page_file(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
+    let is_script = path.ends_with(".js") || path.ends_with(".mjs");
+    if !(is_script || path.ends_with(".css")) || path.contains("/vendor/") {
+        return;
+    }
+    if !(text.starts_with("// ") || text.starts_with("/* ")) {
+        add(1, "no header: say what the file is".into());
+    }
+    if text.lines().count() > PAGE_FILE_LINES_MAX {
+        add(
+            1,
+            format!("over {PAGE_FILE_LINES_MAX} lines: find the second thing in it"),
+        );
+    }
+    let is_test = path.contains("/tests/");
+    for (index, line) in text.lines().enumerate().filter(|_| is_script && !is_test) {
+        if let Some(word) = PAGE_BANNED.iter().find(|word| line.contains(**word)) {
+            add(
+                index + 1,
+                format!("{word}: text enters the document by textContent"),
+            );
+        }
+    }
 }
 
 /// Whether `start` begins a path in `line`, and does not continue one.
@@ -466,6 +505,13 @@ mod tests {
         let long = format!("{head}{}", "fn f();\n".repeat(FILE_LINES_MAX));
         assert!(messages(path, &long)[0].contains("lines before tests"));
         assert_eq!(messages(path, &format!("{head}fn f() {{}}\n")), [""; 0]);
+        let script = "crates/view/page/a.js";
+        assert!(messages(script, "let a;\n")[0].contains("no header"));
+        let text = format!("// A script.\nb.{} = a;\n", PAGE_BANNED[0]);
+        assert!(messages(script, &text)[0].contains("textContent"));
+        assert_eq!(messages("crates/view/page/vendor/a.js", &text), [""; 0]);
+        let long = format!("// A script.\n{}", "f();\n".repeat(PAGE_FILE_LINES_MAX));
+        assert!(messages(script, &long)[0].contains("over 600 lines"));
     }
 
     #[test]
