@@ -36,5 +36,5 @@ mod statistics;
 mod token;
 
 pub use error::ViewError;
-pub use options::{Allowed, NameFilter, ViewOptions};
+pub use options::{Allowed, NameFilter, PackageFinder, ViewOptions};
 pub use server::{View, ViewCounts};

@@ -21,6 +21,9 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Whether a topic or service is shown, by its full name.
 pub type NameFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// The share folder of a package, by its name.
+pub type PackageFinder = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+
 /// What viewers may change. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
@@ -46,7 +49,7 @@ pub struct ViewOptions {
     /// Definitions of types. Publishers describe types that it lacks.
     pub library: InterfaceLibrary,
     /// The share folder of a package, for meshes by `package://`. No package by default.
-    pub find_package: Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>,
+    pub find_package: PackageFinder,
     /// The server's name for viewers.
     pub name: String,
 }

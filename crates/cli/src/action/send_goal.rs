@@ -16,7 +16,7 @@ use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    Client, ClientOptions, Graph, NamedQosExt, Sample, Subscription, SubscriptionOptions,
+    Client, ClientOptions, NamedQosExt, Sample, Subscription, SubscriptionOptions,
     action::GoalStatus, service::CallError,
 };
 use pteros_net::shutdown_signal;
