@@ -8,8 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::incoming::id;
-use crate::protocol;
+use crate::protocol::{self, id};
 use crate::server::Server;
 
 /// Kinds of files, as foxglove_bridge has them.

@@ -7,10 +7,8 @@ use pteros::graph::EndpointInfo;
 use serde_json::{Map, Value, json};
 use tungstenite::Message;
 
-use crate::client::Client;
 use crate::graph_snapshot::{GraphSnapshot, node_name};
 use crate::protocol;
-use crate::server::Server;
 
 /// Nodes by topic or service.
 type Rows = BTreeMap<String, BTreeSet<String>>;
@@ -46,22 +44,6 @@ impl ConnectionGraph {
                 .map(|(name, service)| (name.clone(), service.providers.clone()))
                 .collect(),
         }
-    }
-
-    /// Tells the viewers that want it of changes.
-    pub fn report(server: &Server, snapshot: &GraphSnapshot) {
-        let now = Self::of(snapshot);
-        server.with_viewers(|viewers| {
-            let before = std::mem::replace(&mut viewers.connections, now);
-            if before == viewers.connections {
-                return;
-            }
-            let message = viewers.connections.update_since(&before);
-            let clients = viewers.clients.values();
-            for client in clients.filter(|client| Client::wants(&client.wants_graph)) {
-                client.outbox.send(message.clone());
-            }
-        });
     }
 
     /// The message for a viewer that knows `before`.

@@ -13,6 +13,7 @@ use pteros::type_description::definition_text;
 use pteros::{NamedQosExt, Sample, Subscription};
 
 use crate::channel::{ChannelKey, NewChannel};
+use crate::client::Client;
 use crate::connection_graph::ConnectionGraph;
 use crate::feed::Offer;
 use crate::graph_snapshot::GraphSnapshot;
@@ -102,8 +103,31 @@ fn look(server: &Arc<Server>) {
             .map(|ty| text_of(server, &ty));
         advertise(server, [new_channel(&snapshot, key, schema)].into_iter());
     }
-    ConnectionGraph::report(server, &snapshot);
-    crate::services::report(server, &snapshot);
+    report_connections(server, &snapshot);
+    if server.options.allowed.services {
+        server.with_viewers(|viewers| {
+            let changes = viewers.services.update(&server.options.library, &snapshot);
+            changes
+                .iter()
+                .for_each(|message| viewers.broadcast(message));
+        });
+    }
+}
+
+/// Tells the viewers that want it how nodes are connected now.
+fn report_connections(server: &Server, snapshot: &GraphSnapshot) {
+    let now = ConnectionGraph::of(snapshot);
+    server.with_viewers(|viewers| {
+        let before = std::mem::replace(&mut viewers.connections, now);
+        if before == viewers.connections {
+            return;
+        }
+        let message = viewers.connections.update_since(&before);
+        let clients = viewers.clients.values();
+        for client in clients.filter(|client| Client::wants(&client.wants_graph)) {
+            client.outbox.send(message.clone());
+        }
+    });
 }
 
 fn text_of(server: &Server, ty: &DynamicType) -> String {

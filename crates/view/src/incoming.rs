@@ -15,11 +15,11 @@ use crate::client::Client;
 use crate::connection_graph::ConnectionGraph;
 use crate::feed::Feed;
 use crate::options::SUBSCRIPTIONS_MAX;
-use crate::protocol::{self, ClientFrame, Level, parse_client_frame};
+use crate::protocol::{self, ClientFrame, Level, id, parse_client_frame};
 use crate::publishing::Publishing;
 use crate::requests::Requests;
 use crate::server::Server;
-use crate::services::Calls;
+use crate::service_calls::Calls;
 use crate::{assets, parameters};
 
 /// What a viewer has asked for. Its end ends the subscriptions.
@@ -213,11 +213,6 @@ impl Drop for Session {
         ids.into_iter().for_each(|id| self.unsubscribe(id));
         self.server.remove_client(&self.client);
     }
-}
-
-/// A number of 32 bits.
-pub fn id(value: &Value) -> Option<u32> {
-    u32::try_from(value.as_u64()?).ok()
 }
 
 fn ids(value: &Value) -> impl Iterator<Item = u32> {

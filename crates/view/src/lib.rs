@@ -31,10 +31,12 @@ mod protocol;
 mod publishing;
 mod requests;
 mod server;
+mod service_calls;
 mod services;
 mod statistics;
 mod token;
+mod view;
 
 pub use error::ViewError;
 pub use options::{Allowed, NameFilter, PackageFinder, ViewOptions};
-pub use server::{View, ViewCounts};
+pub use view::{View, ViewCounts};

@@ -117,6 +117,11 @@ fn push_text(frame: &mut Vec<u8>, text: &str) {
     frame.extend_from_slice(text.as_bytes());
 }
 
+/// A number of 32 bits.
+pub fn id(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_u64()?).ok()
+}
+
 /// A binary frame of a viewer.
 #[derive(Debug, PartialEq)]
 pub enum ClientFrame {

@@ -8,8 +8,7 @@ use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::{NamedQosExt, Publisher, PublisherOptions};
 use serde_json::Value;
 
-use crate::incoming::id;
-use crate::protocol::{CDR, JSON};
+use crate::protocol::{CDR, JSON, id};
 use crate::server::Server;
 
 /// Channels of one viewer.
