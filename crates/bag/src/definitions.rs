@@ -5,18 +5,16 @@
 //! (`ros2idl`), and the `.srv` text for service events (`unknown`). There each section
 //! begins with a separator line and a heading, the first one too.
 
-use pteros::msg::describe::{IndividualTypeDescription, TypeDescription};
 use pteros::msg::dynamic::DynamicType;
 use pteros::msg::library::{InterfaceLibrary, split_full_name};
 use pteros::msg::schema::is_idl;
-use pteros::type_description::definition_text_of;
+use pteros::type_description::SEPARATOR_WIDTH;
+pub use pteros::type_description::definition_text;
 
 use crate::topic::BagTopic;
 
 /// The serialization format of ROS 2.
 pub(crate) const CDR: &str = "cdr";
-/// Width of the line between two definitions.
-const SEPARATOR_WIDTH: usize = 80;
 /// Headings of sections.
 const MESSAGE_HEADING: &str = "MSG:";
 const IDL_HEADING: &str = "IDL:";
@@ -60,39 +58,6 @@ fn first_heading(text: &str) -> Option<&'static str> {
     let heading = heading.and_then(|_| lines.next())?;
     let known = [MESSAGE_HEADING, IDL_HEADING, SERVICE_HEADING];
     known.into_iter().find(|kind| heading.starts_with(kind))
-}
-
-/// Definition text of a type with its nested types. A text of `library` is used if it
-/// describes the same type, because it has constants and comments.
-pub fn definition_text(description: &TypeDescription, library: &InterfaceLibrary) -> String {
-    let mut out = text_of(&description.type_description, library);
-    if out.is_empty() {
-        // Not empty for an empty message, because an empty text means unknown.
-        out.push('\n');
-    }
-    for nested in &description.referenced {
-        if !out.ends_with('\n') {
-            out.push('\n');
-        }
-        out.extend(std::iter::repeat_n('=', SEPARATOR_WIDTH));
-        out.push_str("\nMSG: ");
-        out.push_str(&nested.type_name);
-        out.push('\n');
-        out.push_str(&text_of(nested, library));
-    }
-    out
-}
-
-fn text_of(ty: &IndividualTypeDescription, library: &InterfaceLibrary) -> String {
-    let known = || {
-        let is_message = ty.type_name.split('/').nth(1) == Some("msg");
-        let text = library
-            .text(&ty.type_name)
-            .filter(|text| is_message && !is_idl(text))?;
-        let described = library.describe(&ty.type_name).ok()?;
-        (described.type_description == *ty).then(|| text.to_owned())
-    };
-    known().unwrap_or_else(|| definition_text_of(ty))
 }
 
 /// Type of a topic's messages, from the topic's own definition. Messages in formats other

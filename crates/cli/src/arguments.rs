@@ -27,6 +27,7 @@ use crate::store::StoreVerb;
 use crate::tf::TfVerb;
 use crate::topic::Topic;
 use crate::trace::TraceVerb;
+use crate::view::ViewVerb;
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -249,6 +250,8 @@ pub enum Noun {
     /// Show transforms and the frame tree
     #[command(subcommand, arg_required_else_help = true)]
     Tf(TfVerb),
+    /// Show the graph in a browser, and serve Foxglove and Lichtblick
+    View(ViewVerb),
     /// Show and remove stored samples of transient and persistent publishers
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreVerb),
@@ -313,6 +316,7 @@ impl Noun {
             Self::Component(verb) => verb.run(cli),
             Self::Interface(verb) => verb.run(cli),
             Self::Tf(verb) => verb.run(cli),
+            Self::View(verb) => verb.run(cli),
             Self::Store(verb) => verb.run(cli),
             Self::Security(verb) => verb.run(cli),
             Self::Lab(verb) => verb.run(cli),

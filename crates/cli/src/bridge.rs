@@ -48,19 +48,21 @@ const DOMAIN_ID_MAX: i64 = pteros::config::DOMAIN_ID_MAX as i64;
 /// A regular expression for whole names.
 #[derive(Clone, Debug)]
 #[cfg_attr(
-    not(feature = "zenoh"),
+    not(any(feature = "view", feature = "zenoh")),
     allow(dead_code, reason = "checked, and then refused")
 )]
-struct Expression(Pattern);
+pub struct Expression(Pattern);
 
 impl Expression {
-    #[cfg(any(feature = "zenoh", test))]
-    fn matches(&self, name: &str) -> bool {
+    /// Whether the whole name matches.
+    #[cfg(any(feature = "view", feature = "zenoh", test))]
+    pub fn matches(&self, name: &str) -> bool {
         self.0.is_match(name)
     }
 }
 
-fn expression(text: &str) -> Result<Expression, String> {
+/// Parses the value of a flag.
+pub fn expression(text: &str) -> Result<Expression, String> {
     let whole = Pattern::new(text, Extent::Whole).map_err(|reason| {
         format!("no regular expression ({reason}); it must match whole names, as /camera/.* does")
     })?;

@@ -61,6 +61,7 @@ mod tf;
 mod topic;
 mod trace;
 mod value_parsers;
+mod view;
 
 use crate::arguments::CommandLine;
 use crate::cli_context::CliContext;

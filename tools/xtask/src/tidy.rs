@@ -98,6 +98,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/zenoh/src/session.rs",
     "crates/zenoh/examples/",
     "crates/test_support/src/",
+    "crates/view/",
     "crates/zenoh/tests/",
     "crates/cli/",
     "crates/security/examples/crypto_transform_cost.rs",

@@ -16,7 +16,7 @@ use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    Client, ClientOptions, Graph, NamedQosExt, Sample, Subscription, SubscriptionOptions,
+    Client, ClientOptions, NamedQosExt, Sample, Subscription, SubscriptionOptions,
     action::GoalStatus, service::CallError,
 };
 use pteros_net::shutdown_signal;
@@ -135,7 +135,7 @@ impl SendGoal {
         };
         let graph = session.discover(&DiscoveryFlags::default());
         check_action_server_type(&graph, action, &self.action_type)?;
-        let types = ActionTypes::from_graph(session, &graph, action, &self.action_type);
+        let types = ActionTypes::from_graph(session, action, &self.action_type);
         types.map_err(|reason| {
             unknown.context(format!(
                 "type '{}' is not defined here, and no endpoint of action '{action}' describes it ({reason})",
@@ -175,16 +175,18 @@ impl ActionTypes {
         })
     }
 
-    fn from_graph(session: &Session, graph: &Graph, action: &str, name: &str) -> Result<Self> {
+    fn from_graph(session: &Session, action: &str, name: &str) -> Result<Self> {
         let service = |part: &str, suffix: &str| {
             let service = format!("{action}/_action/{part}");
-            remote_types::of_service(session, graph, &service, &format!("{name}{suffix}"))
+            remote_types::of_service(session, &service, &format!("{name}{suffix}"))
         };
         Ok(Self {
             name: name.into(),
             send_goal: service("send_goal", "_SendGoal")?,
             get_result: service("get_result", "_GetResult")?,
-            feedback: remote_types::of_topic(session, graph, &feedback_topic(action))?,
+            feedback: session
+                .node
+                .fetch_topic_type(&feedback_topic(action), remote_types::TYPE_TIMEOUT)?,
         })
     }
 }

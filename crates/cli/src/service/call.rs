@@ -144,7 +144,7 @@ impl Call {
         let name = session.service(&self.service_name)?;
         let graph = session.discover(&DiscoveryFlags::default());
         check_server_type(&graph, &name, &self.service_type)?;
-        let remote = remote_types::of_service(&session, &graph, &name, &self.service_type);
+        let remote = remote_types::of_service(&session, &name, &self.service_type);
         let ty = remote.map_err(|reason| {
             unknown.context(format!(
                 "type '{}' is not defined here, and no endpoint of service '{name}' describes it ({reason})",

@@ -144,9 +144,7 @@ impl Echo {
             None
         } else {
             let hint = ", or use --raw";
-            Some(message_type(
-                cli, &session, &graph, &topic, &type_name, hint,
-            )?)
+            Some(message_type(cli, &session, &topic, &type_name, hint)?)
         };
         let publishers = graph.publishers(&topic);
         let announced = publishers.iter().find_map(|info| info.type_hash);

@@ -96,7 +96,6 @@ impl Hz {
                     message_type: message_type(
                         cli,
                         &session,
-                        &session.context.graph(),
                         &listening.topic,
                         &listening.type_name,
                         "",

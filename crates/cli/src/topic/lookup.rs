@@ -2,7 +2,7 @@
 
 use crate::cli_context::{CliContext, MORE_INTERFACES};
 use crate::interface::type_names::{find_message_type, full_or_as_written};
-use crate::remote_types;
+use crate::remote_types::TYPE_TIMEOUT;
 use crate::session::Session;
 use crate::suggest::did_you_mean;
 use anyhow::{Error, Result, anyhow, bail};
@@ -70,7 +70,6 @@ pub const TYPE_HINT: &str = "append one of them to the command";
 pub fn message_type(
     cli: &CliContext,
     session: &Session,
-    graph: &Graph,
     topic: &str,
     type_name: &str,
     hint: &str,
@@ -81,7 +80,7 @@ pub fn message_type(
         Ok(description) => return Ok(DynamicType::new(&description)?),
         Err(problem) => problem,
     };
-    remote_types::of_topic(session, graph, topic).map_err(|reason| {
+    session.node.fetch_topic_type(topic, TYPE_TIMEOUT).map_err(|reason| {
         Error::from(problem).context(format!(
             "topic '{topic}' is of type {type_name}, which has no definition here, and {reason}: {MORE_INTERFACES}{hint}"
         ))

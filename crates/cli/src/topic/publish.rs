@@ -9,7 +9,7 @@ use crate::misspelt::not_subscribed;
 use crate::pace::Pace;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
-use crate::remote_types;
+use crate::remote_types::TYPE_TIMEOUT;
 use crate::session::{DiscoveryFlags, Session};
 use crate::sim_time::{SimTimeFlag, SimulatedPace};
 use crate::topic::message_template::MessageTemplate;
@@ -216,9 +216,14 @@ impl Publish {
         if !endpoints.any(|endpoint| is_wanted(&endpoint.topic_type)) {
             return Ok(None);
         }
-        let found = remote_types::of_topic(session, &graph, &topic).with_context(|| {
-            format!("type '{wanted}' is not defined here, and no endpoint of {topic} describes it")
-        })?;
+        let found = session
+            .node
+            .fetch_topic_type(&topic, TYPE_TIMEOUT)
+            .with_context(|| {
+                format!(
+                    "type '{wanted}' is not defined here, and no endpoint of {topic} describes it"
+                )
+            })?;
         Ok(Some(found).filter(|found| is_wanted(found.name())))
     }
 

@@ -7,11 +7,13 @@
 //! one service, on its first node.
 
 mod client;
+mod topic_type;
 
 use std::sync::Arc;
 
 pub use client::RemoteTypeDescription;
-pub use pteros_rcl::type_description::definition_text_of;
+pub use pteros_rcl::type_description::{SEPARATOR_WIDTH, definition_text, definition_text_of};
+pub use topic_type::{TopicTypeError, description_server};
 
 use pteros_interfaces::type_description_interfaces::srv;
 use pteros_rcl::type_description::handle_request;

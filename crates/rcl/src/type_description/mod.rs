@@ -12,7 +12,7 @@ use pteros_msg::library::InterfaceLibrary;
 
 use crate::known_types::KnownTypes;
 
-pub use source::definition_text_of;
+pub use source::{SEPARATOR_WIDTH, definition_text, definition_text_of};
 
 /// Answers a request from the types that a context knows.
 pub fn handle_request(

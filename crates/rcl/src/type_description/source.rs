@@ -23,7 +23,7 @@ pub(super) fn sources_of(
     let in_file = |ty: &IndividualTypeDescription| {
         let standard = pteros_interfaces::library();
         let mut libraries = texts.into_iter().chain([standard]);
-        libraries.find_map(|library| definition_text(library, ty))
+        libraries.find_map(|library| text_in_library(library, ty))
     };
     let all = [&description.type_description]
         .into_iter()
@@ -62,10 +62,41 @@ pub(super) fn sources_of(
 }
 
 /// The library's definition of exactly that type.
-fn definition_text(library: &InterfaceLibrary, ty: &IndividualTypeDescription) -> Option<String> {
+fn text_in_library(library: &InterfaceLibrary, ty: &IndividualTypeDescription) -> Option<String> {
     let text = library.text(&ty.type_name)?;
     let known = library.describe(&ty.type_name).ok()?;
     (known.type_description == *ty).then(|| text.to_owned())
+}
+
+/// Width of the line between two definitions in one text.
+pub const SEPARATOR_WIDTH: usize = 80;
+
+/// Definition text of a type with its nested types, as bags and viewers have it (schema
+/// encoding `ros2msg`). A text of `library` is used if it describes the same type, because
+/// it has constants and comments.
+pub fn definition_text(description: &TypeDescription, library: &InterfaceLibrary) -> String {
+    let text_of = |ty: &IndividualTypeDescription| {
+        let is_message = ty.type_name.split('/').nth(1) == Some("msg");
+        let known = is_message.then(|| text_in_library(library, ty)).flatten();
+        let known = known.filter(|text| !is_idl(text));
+        known.unwrap_or_else(|| definition_text_of(ty))
+    };
+    let mut out = text_of(&description.type_description);
+    if out.is_empty() {
+        // Not empty for an empty message, because an empty text means unknown.
+        out.push('\n');
+    }
+    for nested in &description.referenced {
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.extend(std::iter::repeat_n('=', SEPARATOR_WIDTH));
+        out.push_str("\nMSG: ");
+        out.push_str(&nested.type_name);
+        out.push('\n');
+        out.push_str(&text_of(nested));
+    }
+    out
 }
 
 /// The `.msg` text of a type: one line per field, with its default. It has no

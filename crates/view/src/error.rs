@@ -1,0 +1,29 @@
+//! Errors of the server. Each names the thing, the value and the way out.
+
+use std::io;
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+/// Why no port could be served.
+#[derive(Error)]
+pub enum ViewError {
+    /// The address is in use, or is none of this host.
+    #[error("listening at {address}: {source}; choose another one with --port or --address")]
+    Listen {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// The system has no random numbers, threads or descriptors left.
+    #[error("{verb}: {source}")]
+    System {
+        /// The operation.
+        verb: &'static str,
+        /// Error of the system.
+        source: io::Error,
+    },
+}
+
+pteros::msg::debug_as_display!(ViewError);

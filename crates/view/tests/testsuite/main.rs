@@ -1,0 +1,9 @@
+//! The integration tests of the crate: one program, a module for each subject.
+
+#![allow(clippy::disallowed_methods, reason = "the tests wait on real time")]
+
+mod data;
+mod handshake;
+mod page;
+mod requests;
+mod viewer;

@@ -1,0 +1,289 @@
+//! Requests of viewers: parameters, services, publishing, files, the graph, statistics.
+
+use std::sync::mpsc::channel;
+
+use pteros::NamedQosExt;
+use pteros::interfaces::example_interfaces::srv::{
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
+};
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::msg::cdr::{from_payload, to_payload};
+use pteros::qos::Representation;
+use pteros_test_support::folder::Folder;
+use pteros_view::{Allowed, ViewOptions};
+use serde_json::{Value, json};
+
+use crate::viewer::{PATIENCE, Received, Robot, Viewer};
+
+fn allow_all(options: &mut ViewOptions) {
+    options.allowed = Allowed {
+        publish: true,
+        parameters: true,
+        services: true,
+    };
+}
+
+/// Asks until the node is known.
+fn parameters(viewer: &mut Viewer, names: &[&str]) -> Value {
+    loop {
+        viewer.send(&json!({ "op": "getParameters", "parameterNames": names, "id": "7" }));
+        let answer = viewer.text("parameterValues");
+        assert_eq!(answer["id"], "7");
+        if answer["parameters"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+        {
+            return answer["parameters"].clone();
+        }
+    }
+}
+
+#[test]
+fn a_viewer_may_only_look_unless_it_is_allowed_more() {
+    let robot = Robot::start(|_| {});
+    robot.node.declare_parameter("speed", 1.0).unwrap();
+    let mut viewer = robot.viewer();
+    let capabilities = viewer.info["capabilities"].clone();
+    assert_eq!(
+        capabilities,
+        json!(["connectionGraph", "parameters", "assets"])
+    );
+    let speed = json!([{ "name": "/robot.speed", "value": 2.0 }]);
+    let topic =
+        json!([{ "id": 1, "topic": "/x", "encoding": "cdr", "schemaName": "std_msgs/String" }]);
+    for request in [
+        json!({ "op": "setParameters", "parameters": speed }),
+        json!({ "op": "advertise", "channels": topic }),
+    ] {
+        viewer.send(&request);
+        let status = viewer.text("status");
+        assert_eq!(status["level"], 2);
+        assert!(
+            status["message"].as_str().unwrap().contains("--allow"),
+            "{status}"
+        );
+    }
+    let mut call = vec![2];
+    call.extend([1_u32, 9, 0].iter().flat_map(|number| number.to_le_bytes()));
+    viewer.send_frame(call);
+    let failure = viewer.text("serviceCallFailure");
+    assert!(
+        failure["message"]
+            .as_str()
+            .unwrap()
+            .contains("--allow services"),
+        "{failure}"
+    );
+    let values = parameters(&mut viewer, &["/robot.speed"]);
+    assert_eq!(
+        values,
+        json!([{ "name": "/robot.speed", "value": 1.0, "type": "float64" }])
+    );
+}
+
+#[test]
+fn parameters_are_read_and_set() {
+    let robot = Robot::start(allow_all);
+    let speed = robot.node.declare_parameter("speed", 1.0).unwrap();
+    robot.node.declare_parameter("name", "a").unwrap();
+    let mut viewer = robot.viewer();
+    let all = parameters(&mut viewer, &[]).to_string();
+    assert!(
+        all.contains("/robot.speed") && all.contains("/robot.name"),
+        "{all}"
+    );
+    // A browser writes 2.0 as 2.
+    let values = json!([{ "name": "/robot.speed", "value": 2 }]);
+    viewer.send(&json!({ "op": "setParameters", "parameters": values, "id": "8" }));
+    let answer = viewer.text("parameterValues");
+    let expected = json!([{ "name": "/robot.speed", "value": 2.0, "type": "float64" }]);
+    assert_eq!(
+        (&answer["parameters"], &answer["id"]),
+        (&expected, &json!("8"))
+    );
+    assert!((speed.value() - 2.0).abs() < f64::EPSILON);
+    let wrong = json!([{ "name": "/robot.speed", "value": "fast" }]);
+    viewer.send(&json!({ "op": "setParameters", "parameters": wrong }));
+    let status = viewer.text("status");
+    assert!(
+        status["message"].as_str().unwrap().contains("/robot.speed"),
+        "{status}"
+    );
+}
+
+#[test]
+fn a_service_is_called_with_cdr() {
+    let robot = Robot::start(allow_all);
+    let add = |request: pteros::Sample<AddTwoIntsRequest>| AddTwoIntsResponse {
+        sum: request.a + request.b,
+    };
+    let _service = robot
+        .node
+        .create_service::<AddTwoInts>("/add", add)
+        .unwrap();
+    let mut viewer = robot.viewer();
+    let service = viewer.find(|received| match received {
+        Received::Text(value) => {
+            let mut services = value["services"].as_array().into_iter().flatten();
+            services.find(|service| service["name"] == "/add").cloned()
+        }
+        Received::Frame(_) => None,
+    });
+    assert_eq!(service["type"], "example_interfaces/srv/AddTwoInts");
+    assert_eq!(service["request"]["encoding"], "cdr");
+    let id = u32::try_from(service["id"].as_u64().unwrap()).unwrap();
+    let mut frame = vec![2];
+    frame.extend([id, 5, 3].iter().flat_map(|number| number.to_le_bytes()));
+    frame.extend(b"cdr");
+    let request = AddTwoIntsRequest { a: 2, b: 40 };
+    frame.extend_from_slice(&to_payload(&request, Representation::Xcdr1));
+    viewer.send_frame(frame);
+    let answer = viewer.frame(3);
+    let mut head = Vec::new();
+    head.extend([id, 5, 3].iter().flat_map(|number| number.to_le_bytes()));
+    head.extend(b"cdr");
+    assert_eq!(&answer[..15], head);
+    assert_eq!(
+        from_payload::<AddTwoIntsResponse>(&answer[15..])
+            .unwrap()
+            .sum,
+        42
+    );
+    // Malformed ones fail and reach no server.
+    let mut wrong = vec![2];
+    wrong.extend([id, 6, 3].iter().flat_map(|number| number.to_le_bytes()));
+    wrong.extend(b"cdr\x00\x01");
+    viewer.send_frame(wrong);
+    assert_eq!(viewer.text("serviceCallFailure")["callId"], 6);
+}
+
+#[test]
+fn a_viewer_publishes_cdr_and_json() {
+    let robot = Robot::start(allow_all);
+    let (send, received) = channel();
+    let take = move |sample: pteros::Sample<Text>| send.send(sample.data.clone()).unwrap();
+    let subscription = robot
+        .node
+        .create_subscription("/say".keep_last(10), take)
+        .unwrap();
+    let mut viewer = robot.viewer();
+    let channels = json!([
+        { "id": 1, "topic": "/say", "encoding": "cdr", "schemaName": "std_msgs/msg/String" },
+        { "id": 2, "topic": "/say", "encoding": "json", "schemaName": "std_msgs/msg/String" },
+    ]);
+    viewer.send(&json!({ "op": "advertise", "channels": channels }));
+    assert!(subscription.wait_for_matched(2, PATIENCE));
+    let message = Text { data: "cdr".into() };
+    let payload = to_payload(&message, Representation::Xcdr1);
+    viewer.send_frame([&[1, 1, 0, 0, 0][..], &payload].concat());
+    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), "cdr");
+    viewer.send_frame([&[1, 2, 0, 0, 0][..], br#"{"data": "json"}"#].concat());
+    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), "json");
+    viewer.send_frame(vec![1, 1, 0, 0, 0, 9, 9]);
+    assert!(
+        viewer.text("status")["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("/say: ")
+    );
+    drop(viewer);
+    assert!(
+        robot
+            .node
+            .context()
+            .graph()
+            .wait_until(PATIENCE, || subscription.matched_count() == 0)
+    );
+}
+
+#[test]
+fn meshes_of_packages_are_served_and_nothing_beside_them() {
+    let folder = Folder::new("view_assets");
+    let share = folder.path().join("arm");
+    std::fs::create_dir_all(share.join("meshes")).unwrap();
+    std::fs::write(share.join("meshes/link.stl"), "solid").unwrap();
+    std::fs::write(folder.path().join("secret.stl"), "secret").unwrap();
+    let robot = Robot::start(|options| {
+        options.find_package =
+            std::sync::Arc::new(move |name| (name == "arm").then(|| share.clone()));
+    });
+    let mut viewer = robot.viewer();
+    let mut fetch = |uri: &str| {
+        viewer.send(&json!({ "op": "fetchAsset", "uri": uri, "requestId": 3 }));
+        let frame = viewer.frame(4);
+        assert_eq!(frame[..4], 3_u32.to_le_bytes());
+        (frame[4], frame.slice(9..))
+    };
+    assert_eq!(
+        fetch("package://arm/meshes/link.stl"),
+        (0, b"solid"[..].into())
+    );
+    for wrong in [
+        "package://arm/../secret.stl",
+        "package://arm/meshes/../../secret.stl",
+        "package://leg/a.stl",
+        "file:///etc/passwd",
+        "package://arm/meshes",
+        "package://arm/missing.stl",
+    ] {
+        assert_eq!(fetch(wrong).0, 1, "{wrong}");
+    }
+}
+
+#[test]
+fn statistics_have_rates_and_the_reason_of_a_mismatch() {
+    let robot = Robot::start(|_| {});
+    let publisher = robot
+        .node
+        .create_publisher::<Text>("/scan".best_effort().keep_last(1))
+        .unwrap();
+    let _deaf = robot
+        .node
+        .create_subscription::<Text>("/scan".keep_last(1), |_| {})
+        .unwrap();
+    let mut viewer = robot.viewer();
+    let subscription = viewer.subscribe("/scan");
+    viewer.send(&json!({ "op": "pteros.hello" }));
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    let scan = |viewer: &mut Viewer| {
+        let report = viewer.text("pteros.stats");
+        let mut topics = report["topics"].as_array().unwrap().iter();
+        topics
+            .find(|topic| topic["name"] == "/scan")
+            .cloned()
+            .unwrap_or_default()
+    };
+    let topic = loop {
+        publisher.publish(&Text { data: "x".into() }).unwrap();
+        viewer.payload(subscription);
+        let topic = scan(&mut viewer);
+        if topic["rate"].as_f64().is_some_and(|rate| rate > 0.0) {
+            break topic;
+        }
+    };
+    let publishers =
+        json!([{ "node": "/robot", "reliability": "BEST_EFFORT", "durability": "VOLATILE" }]);
+    assert_eq!(topic["publishers"], publishers);
+    assert_eq!(topic["subscribers"][0]["node"], "/robot");
+    assert_eq!(topic["lost"], 0);
+    assert!(
+        topic["paths"]
+            .as_array()
+            .is_some_and(|paths| !paths.is_empty()),
+        "{topic}"
+    );
+    let mismatch = &topic["mismatches"][0];
+    assert_eq!(
+        (&mismatch["publisher"], &mismatch["subscriber"]),
+        (&json!("/robot"), &json!("/robot"))
+    );
+    assert!(
+        mismatch["policy"]
+            .as_str()
+            .unwrap()
+            .to_lowercase()
+            .contains("reliability"),
+        "{mismatch}"
+    );
+    assert!(!mismatch["fix"].as_str().unwrap().is_empty());
+}
