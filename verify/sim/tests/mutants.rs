@@ -238,3 +238,26 @@ fn three_further_classes_of_open_seeds_keep_all_invariants() {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }
+
+/// Fresh seeds that need fault points to fail:
+/// - A forged end of a newcomer was believed, and it waited for its next announcement
+///   (9900014195).
+/// - The rule expected a coherent set that the limit of a late joiner cannot hold
+///   (9900017740).
+/// - A flow controller sent one datagram of each probe, 1344 bytes in 200 ms (9800116535).
+/// - Readers that hold five samples dropped most of 200 large ones, so that the credit of
+///   their writers was used up, which the rule did not know (10100007348).
+/// - Two participants lost their addresses just after one had answered a challenge, so that
+///   each waited for its end before it believed the other (10100018299).
+#[test]
+fn five_classes_of_fresh_seeds_keep_all_invariants() {
+    for seed in [
+        9_900_014_195,
+        9_900_017_740,
+        9_800_116_535,
+        10_100_007_348,
+        10_100_018_299,
+    ] {
+        assert_sound(&Graphs, seed, &Options::default());
+    }
+}

@@ -107,6 +107,12 @@ impl Challenges {
         self.list.retain(|challenge| challenge.prefix != prefix);
     }
 
+    /// Ends the pauses after answers: our links changed, so an answer that came before says
+    /// nothing of where the participant is reached now.
+    pub(super) fn forget_answered(&mut self) {
+        self.list.retain(|challenge| !challenge.answered);
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let due = |challenge: &Challenge| challenge.ends_at().min(challenge.next_probe_at);
         self.list.iter().map(due).min()

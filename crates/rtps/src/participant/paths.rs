@@ -125,6 +125,7 @@ impl Participant {
             }
         }
         self.local.spdp.update(now);
+        self.remote.challenges.forget_answered();
         let peers: Vec<GuidPrefix> = self
             .remote
             .peers

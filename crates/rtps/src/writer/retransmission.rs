@@ -91,6 +91,9 @@ impl MatchedReaders {
                 reader.requests.partly_sent.is_first = is_first;
             }
             if !is_served && left > 0 {
+                if is_probe {
+                    destination.credit.shorten_probe(left);
+                }
                 return false;
             }
             if is_served {

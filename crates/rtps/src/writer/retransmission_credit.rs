@@ -141,6 +141,20 @@ impl RetransmissionCredit {
         }
     }
 
+    /// Notes that the burst ended when `left` bytes of a probe were not sent, as one of a
+    /// flow controller does after a datagram. The pause is as much shorter as the probe.
+    pub fn shorten_probe(&mut self, left: usize) {
+        let sent = PROBE_BYTES.saturating_sub(left);
+        if sent == 0 {
+            return;
+        }
+        let pause = self.probe_at.since(self.probed_at).as_nanos();
+        let share = i64::try_from(sent).unwrap_or(0);
+        let whole = i64::try_from(PROBE_BYTES).unwrap_or(i64::MAX);
+        let pause = Duration::from_nanos(pause.saturating_mul(share) / whole);
+        self.probe_at = self.probed_at.after(pause.max(PROBE_PAUSE_MIN));
+    }
+
     /// Notes that `bytes` were proved to arrive; `mean` is the size of a sample. They
     /// repay the debt, then fill the window, and the rest is this writer's.
     pub fn earn(&mut self, bytes: usize, mean: usize) {
@@ -519,6 +533,30 @@ mod tests {
         assert_eq!(credit.available(at(now)), PROBE_BYTES);
         credit.spend(at(now), PROBE_BYTES);
         assert_eq!(credit.next_at(at(now)), at(now + 2));
+    }
+
+    /// Found by the simulator (seed 9800116535): a flow controller sent one datagram of
+    /// each probe, so 1 344 bytes in 200 ms.
+    #[test]
+    fn the_pause_after_a_part_of_a_probe_is_as_much_shorter() {
+        let mut credit = full();
+        credit.spend(at(0), INITIAL_BYTES);
+        let mut now = 0;
+        for pause in [2, 4, 8, 16, 32, 64, 128, 200] {
+            now += pause;
+            credit.spend(at(now), PROBE_BYTES);
+        }
+        for (part, pause) in [(4, 200), (8, 50), (1_000, 25), (1, 2), (4, 200)] {
+            now += pause;
+            assert_eq!(credit.available(at(now - 1)), 0, "{part}");
+            assert_eq!(credit.available(at(now)), PROBE_BYTES, "{part}");
+            let sent = PROBE_BYTES / part;
+            credit.spend(at(now), sent);
+            credit.shorten_probe(PROBE_BYTES - sent);
+        }
+        // Nothing of it was sent.
+        credit.shorten_probe(PROBE_BYTES);
+        assert_eq!(credit.next_at(at(now)), at(now + 50));
     }
 
     #[test]

@@ -714,6 +714,26 @@ fn answers_from_a_new_address_do_not_keep_the_former_one_in_use() {
     }
 }
 
+/// Found by the simulator (seed 10100018299): a participant had just answered where its
+/// announcement no longer saw it. Then both sides lost their addresses, and the move was
+/// believed only after the pause of that challenge and the next probe.
+#[test]
+fn a_move_of_both_sides_is_followed_just_after_another_claim_was_refused() {
+    let mut net = Internet::of(&[&[1, 2], &[1]]);
+    net.run_for(millis(1_000));
+    let mut announced = links(1, &[1, 2], &[]);
+    announced.unicast.retain(|named| at(*named) == ip(2, 1));
+    net.hosts[1].links = announced.clone();
+    let now = net.now;
+    net.hosts[1].machine.set_local_links(now, announced);
+    net.run_for(millis(600));
+    assert_eq!(net.in_use(0), ip(1, 1), "it answers there");
+    net.set_links(0, &[2], &[]);
+    net.set_links(1, &[2], &[1]);
+    let took = net.time_until(|net| net.both_use(2));
+    assert!(took < SECOND, "{took:?}");
+}
+
 #[test]
 fn an_interface_that_comes_late_is_announced_at_once() {
     let mut net = Internet::of(&[&[1], &[]]);

@@ -440,6 +440,7 @@ impl GraphWorld {
                 }
                 model.writers[writer].times.push(self.sim.now());
                 model.record_in_set(writer, number);
+                model.note_late_flows(self.sim.now());
                 if i64::try_from(number) != Ok(given) {
                     model.fail(format!("I2 w{writer}: number {given} after {}", number - 1));
                 }

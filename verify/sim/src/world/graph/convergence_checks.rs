@@ -45,28 +45,6 @@ impl GraphWorld {
         wrong
     }
 
-    /// I6: shortly after healing, readers whose match never ended have every
-    /// sample.
-    pub fn check_repaired(&self) -> Vec<String> {
-        let model = self.model.lock();
-        let mut wrong = Vec::new();
-        if model.guid_reused {
-            return wrong;
-        }
-        for (w, writer) in model.living_writers() {
-            // A flow controller delays retransmissions.
-            if !writer.flow_controlled
-                && !writer.endpoint.is_acknowledged()
-                && writer.has_only_live_readers(&model)
-            {
-                wrong.push(format!(
-                    "I6 w{w} is not acknowledged a moment after healing, though no match was lost"
-                ));
-            }
-        }
-        wrong
-    }
-
     /// I6: some time after healing, all compatible endpoints are matched. I9.
     pub fn check_discovery(&self) -> Vec<String> {
         let mut wrong = self.check_amplification();
@@ -96,7 +74,8 @@ impl GraphWorld {
     /// longer than a phase.
     fn await_flow_controller(&self, readers: &[usize]) {
         let received = || -> u64 {
-            let model = self.model.lock();
+            let mut model = self.model.lock();
+            model.note_late_flows(self.sim.now());
             let counts = readers.iter().map(|r| model.readers[*r].endpoint.counts());
             counts.map(|counts| counts.received).sum()
         };
@@ -111,11 +90,10 @@ impl GraphWorld {
     /// readers take 13 s (seed 9800116535). They must make progress all the time.
     pub fn await_flow_controlled_writers(&self) -> Vec<String> {
         let readers: Vec<usize> = {
-            let mut model = self.model.lock();
+            let model = self.model.lock();
             let is_late = model.living_writers().any(|(_, w)| {
                 w.flow_controlled && !w.has_attacker(&model) && !w.endpoint.is_acknowledged()
             });
-            model.flow_was_late = is_late;
             let living = model.living_readers().filter(|_| is_late);
             living.map(|(r, _)| r).collect()
         };
@@ -388,20 +366,6 @@ fn gone_peers(model: &Model, name: &str, peers: &Peers) -> Vec<String> {
 }
 
 impl WriterRecord {
-    /// Whether all its matched readers live and are matched with it as well.
-    fn has_only_live_readers(&self, model: &Model) -> bool {
-        let mut readers = matched(&self.peers).map(|(peer, peer_match)| {
-            let known = !peer_match.late && !model.is_attacker(*peer);
-            let index = model.by_guid.get(peer).filter(|_| known);
-            index.and_then(|index| model.readers.get(*index))
-        });
-        let guid = self.endpoint.guid();
-        readers.all(|reader| {
-            let peer_match = reader.filter(|r| !r.gone).and_then(|r| r.peers.get(&guid));
-            peer_match.is_some_and(|peer_match| peer_match.matched && !peer_match.late)
-        })
-    }
-
     /// The sequence numbers of its last `count` messages.
     fn last_messages(&self, count: u64) -> Vec<i64> {
         let messages = (1..=self.written).rev();

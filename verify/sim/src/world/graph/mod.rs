@@ -77,7 +77,11 @@ const PHASES: [Phase; 4] = [
     Phase {
         begin: GraphWorld::heal,
         nanos: SeedPlan::repair_span,
-        checks: &[GraphWorld::check_repaired, GraphWorld::check_recovery],
+        checks: &[
+            GraphWorld::check_repaired,
+            GraphWorld::check_recovery,
+            GraphWorld::await_flow_controlled_writers,
+        ],
     },
     Phase {
         begin: |_| {},

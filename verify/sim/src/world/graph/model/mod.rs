@@ -42,7 +42,7 @@ pub struct Model {
     pub forged: bool,
     /// Processes may return with the GUID prefix of a dead one.
     pub guid_reused: bool,
-    /// A flow controller was still sending samples when everything else had settled.
+    /// A flow controller sent a sample later than readers of ordered access wait for it.
     pub flow_was_late: bool,
     /// Publisher groups.
     pub groups: Vec<Group>,

@@ -6,9 +6,33 @@ use pteros_rtps::qos::Durability;
 
 use super::Model;
 use super::matching::{is_lossless, is_reliable};
-use super::records::{ReaderRecord, WriterRecord};
+use super::records::{ReaderRecord, WriterRecord, matched};
+
+/// A reader of ordered access waits 5 s for a sample. It may stop waiting before the next
+/// look at the flow controllers, which follows within 1.5 s.
+const LATE_AFTER: u64 = 3_500_000_000;
 
 impl Model {
+    /// Notes whether a reader may stop waiting for a sample of a flow controller before the
+    /// next look.
+    pub fn note_late_flows(&mut self, now: u64) {
+        self.flow_was_late = self.flow_was_late || self.has_late_flow(now);
+    }
+
+    fn has_late_flow(&self, now: u64) -> bool {
+        let mut controlled = self.living_writers().filter(|(_, w)| w.flow_controlled);
+        controlled.any(|(_, writer)| {
+            let readers = matched(&writer.peers).filter(|(peer, _)| !self.is_attacker(**peer));
+            let mut written = readers.filter_map(|(peer, _)| {
+                let number = writer.endpoint.first_unacknowledged(*peer)?;
+                writer
+                    .times
+                    .get(usize::try_from(number.0).ok()?.checked_sub(1)?)
+            });
+            written.any(|at| at + LATE_AFTER <= now)
+        })
+    }
+
     /// Records an accepted message in the open set of its writer.
     pub fn record_in_set(&mut self, w: usize, number: u64) {
         self.orders += 1;
