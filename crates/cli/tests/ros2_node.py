@@ -1,24 +1,40 @@
-# A node of rclpy that serves or asks: topic, service, action and parameter.
-# Arguments: `serve` or `ask`. `ask` ends after each was answered, and says so.
+# A node of rclpy that serves or asks: topics, latched messages of 0 B to 8 MB, service,
+# action, parameter, type description and the states of a managed node. Arguments: `serve`
+# or `ask`. `ask` ends after each was answered, and says so.
+import array
 import sys
 import threading
 import time
 
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
-from std_msgs.msg import String
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String, UInt8MultiArray
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
+from type_description_interfaces.srv import GetTypeDescription
 
 LIMIT = 30.0
+SIZES = [0, 1, 1000, 100000, 8000000]
+LATCHED = QoSProfile(depth=len(SIZES), durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def array_of(size):
+    return array.array('B', (bytes(range(251)) * (size // 251 + 1))[:size])
 
 
 def serve(node):
     publisher = node.create_publisher(String, 'words', 10)
     node.create_timer(0.1, lambda: publisher.publish(String(data='from the server')))
+    latched = node.create_publisher(UInt8MultiArray, 'sizes', LATCHED)
+    for size in SIZES:
+        latched.publish(UInt8MultiArray(data=array_of(size)))
     node.declare_parameter('number', 42)
 
     def add(request, response):
@@ -79,6 +95,26 @@ def ask(node):
     infos = node.get_publishers_info_by_topic('/words')
     print(f'info: {len(infos)} {infos[0].node_name} {infos[0].topic_type}', flush=True)
 
+    taken = []
+    node.create_subscription(UInt8MultiArray, 'sizes', taken.append, LATCHED)
+    until(lambda: len(taken) == len(SIZES), 'latched messages')
+    whole = all(message.data == array_of(len(message.data)) for message in taken)
+    print(f'latched: {[len(message.data) for message in taken]} {whole}', flush=True)
+
+    client = node.create_client(ChangeState, '/managed/change_state')
+    transition = Transition(id=Transition.TRANSITION_CONFIGURE)
+    answer = call(client, ChangeState.Request(transition=transition))
+    client = node.create_client(GetState, '/managed/get_state')
+    state = call(client, GetState.Request()).current_state
+    print(f'lifecycle: {answer.success} {state.label}', flush=True)
+
+    client = node.create_client(GetTypeDescription, '/server/get_type_description')
+    request = GetTypeDescription.Request(type_name='std_msgs/msg/String')
+    request.type_hash = str(infos[0].topic_type_hash)
+    answer = call(client, request)
+    described = answer.type_description.type_description
+    print(f'description: {described.type_name} {described.fields[0].name}', flush=True)
+
 
 def main():
     rclpy.init()
@@ -87,6 +123,7 @@ def main():
     executor = MultiThreadedExecutor(4)
     executor.add_node(node)
     if name == 'server':
+        executor.add_node(LifecycleNode('managed'))
         serve(node)
         try:
             executor.spin()

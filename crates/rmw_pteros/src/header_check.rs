@@ -417,8 +417,8 @@ fn source(headers: &str, layouts: &[Layout], numbers: &[&str]) -> String {
     text + "  return 0;\n}\n"
 }
 
-/// Prefixes of an installation of this distribution: one that is named or sourced. An
-/// empty list: there is none.
+/// Prefixes of an installation of this distribution: one that is named or sourced, or
+/// Jazzy's packages of Python beside the other stacks. An empty list: there is none.
 fn prefixes() -> Vec<PathBuf> {
     let variables = [
         "PTEROS_ROS2_HUMBLE",
@@ -427,7 +427,9 @@ fn prefixes() -> Vec<PathBuf> {
         "PTEROS_ROS2",
         "AMENT_PREFIX_PATH",
     ];
-    let lists = variables.iter().filter_map(std::env::var_os);
+    let peers = std::env::var_os("PTEROS_PEERS").map(PathBuf::from);
+    let index = peers.map(|folder| folder.with_file_name("venv-rclpy-jazzy").into());
+    let lists = variables.iter().filter_map(std::env::var_os).chain(index);
     let mut lists = lists.map(|list| -> Vec<PathBuf> {
         let folders = std::env::split_paths(&list);
         folders

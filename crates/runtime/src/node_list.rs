@@ -178,6 +178,7 @@ fn with_gids_of_24_bytes(payload: &Bytes) -> Bytes {
 mod tests {
     use pteros_interfaces::rmw_dds_common::msg::NodeEntitiesInfo;
     use pteros_msg::cdr::to_payload;
+    use pteros_rtps::id::EntityId;
 
     use super::*;
 
@@ -231,6 +232,47 @@ mod tests {
             assert_eq!(info.nodes[0].writers, [Guid::from_bytes([3; 16])]);
             assert_eq!(info.nodes[1].writers.len(), 2);
         }
+    }
+
+    /// As rmw_fastrtps of Humble sent it (rtps/tests/vectors/humble-fastdds-chatter.rtps).
+    #[test]
+    fn a_captured_list_of_humble_is_read_and_written_alike() {
+        let gid = |entity: &str| format!("010f7b614753efe100000000{entity}{:016}", 0);
+        let hexadecimal = [
+            "00010000",
+            &gid("000001c1"),
+            // One node: "/", "listener".
+            "01000000020000002f000000090000006c697374656e657200000000",
+            "01000000",
+            &gid("00000404"),
+            "02000000",
+            &gid("00000303"),
+            &gid("00000503"),
+        ]
+        .concat();
+        let (digits, _) = hexadecimal.as_bytes().as_chunks::<2>();
+        let byte = |two: &[u8; 2]| u8::from_str_radix(str::from_utf8(two).unwrap(), 16).unwrap();
+        let captured: Bytes = digits.iter().map(byte).collect();
+        let (info, layout) = decode_nodes(&captured).unwrap();
+        assert_eq!(layout, GidLayout::Bytes24);
+        let [node] = &info.nodes[..] else {
+            panic!("{} nodes", info.nodes.len());
+        };
+        assert_eq!((&*node.name, node.readers.len()), ("listener", 1));
+        assert_eq!(node.writers.len(), 2);
+        let modern = |guid: &Guid| Gid {
+            data: guid.to_bytes(),
+        };
+        let list = ParticipantEntitiesInfo {
+            gid: modern(&info.participant.with(EntityId::PARTICIPANT)),
+            node_entities_info_seq: vec![NodeEntitiesInfo {
+                node_namespace: "/".into(),
+                node_name: "listener".into(),
+                reader_gid_seq: node.readers.iter().map(modern).collect(),
+                writer_gid_seq: node.writers.iter().map(modern).collect(),
+            }],
+        };
+        assert_eq!(both(&list)[1].0, captured);
     }
 
     /// A participant without nodes, and one node without endpoints: the shortest lists

@@ -22,7 +22,7 @@
 #[cfg(not(loom))]
 pub(crate) use eventfd::{ChunkWaiters, Doorbell, WakePage};
 
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence, load_read_only};
 
 /// Sleeper's side: from now on senders ring. The caller checks afterwards, before
 /// sleeping, for messages that were sent before.
@@ -68,7 +68,7 @@ impl WokenSleeps {
     pub(crate) fn next_step(&mut self, sleeping: &AtomicU64) -> WakeUp {
         // A above.
         fence(Ordering::SeqCst);
-        let sleep = sleeping.load(Ordering::Relaxed);
+        let sleep = load_read_only(sleeping);
         if sleep & 1 == 0 {
             return WakeUp::NotNeeded;
         }
@@ -86,7 +86,7 @@ impl WokenSleeps {
     /// Sender's side, when much waits for the peer: whether to ring because it sleeps
     /// deferred. Such a sleep causes one ring per sender at most.
     pub(crate) fn must_end_deferred_sleep(&mut self, deferring: &AtomicU64) -> bool {
-        let sleep = deferring.load(Ordering::Relaxed);
+        let sleep = load_read_only(deferring);
         sleep & 1 == 1 && std::mem::replace(&mut self.ended, sleep) != sleep
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn end_chunk_wait(chunk_wait: &AtomicU64, seen: u64) {
 pub(crate) fn must_wake_chunk_waiter(chunk_wait: &AtomicU64, rung_for: &AtomicU64) -> bool {
     // A above.
     fence(Ordering::SeqCst);
-    let number = chunk_wait.load(Ordering::Relaxed);
+    let number = load_read_only(chunk_wait);
     number & 1 == 1 && rung_for.swap(number, Ordering::Relaxed) != number
 }
 

@@ -81,6 +81,7 @@ mod doorbell;
 mod error;
 #[cfg(not(loom))]
 mod handshake;
+mod holder_count;
 #[cfg(all(test, not(loom)))]
 mod hostile_tests;
 mod layout;

@@ -1,16 +1,25 @@
 //! Model checking with loom: all orders in which two processes can access the ring,
-//! the loans and the doorbell: `cargo xtask loom`.
+//! the loans and the doorbell, and two threads a chunk and the ready flag of the
+//! executor: `cargo xtask loom`. docs/internals/memory_ordering.md lists what each test
+//! shows.
 //!
 //! Threads stand for processes, and loom's atomics for shared words. Memory that
 //! must not be accessed by both at once is a loom [`UnsafeCell`], which detects it.
 
-use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{self, AtomicBool, AtomicU32, AtomicU64, Ordering};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 use crate::doorbell::{WakeUp, WokenSleeps, arm, begin_chunk_wait, disarm, must_wake_chunk_waiter};
+use crate::holder_count::HolderCount;
 use crate::loans::{Loans, give_back};
 use crate::ring::{Consumer, NotPushed, Producer};
+
+/// The runtime itself needs a kernel, which loom is not.
+#[path = "../../runtime/src/scheduler/ready_flag.rs"]
+mod ready_flag;
+use ready_flag::ReadyFlag;
 
 /// Words of a ring in which one record of one word fits, and half of another.
 const RING_WORDS: usize = 8;
@@ -124,7 +133,7 @@ fn no_reader_sleeps_with_a_waiting_record_and_no_doorbell() {
 fn a_chunk_is_reused_only_after_it_was_returned() {
     check(4, || {
         let returned = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
-        let chunk = Arc::new(loom::cell::UnsafeCell::new(7_u32));
+        let chunk = Arc::new(UnsafeCell::new(7_u32));
         let mut loans = Loans::with_slots(2);
         let loan = loans.loan(()).expect("a slot");
         let reader = {
@@ -170,5 +179,84 @@ fn a_chunk_waiter_sees_the_chunk_or_gets_the_doorbell() {
         let seen = loans.reclaim_all(&*returned, |()| ()) == 1;
         let rung = reader.join().expect("the reader");
         assert!(seen || rung);
+    });
+}
+
+#[test]
+fn the_last_holder_of_a_chunk_writes_after_all_others_have_read() {
+    check(4, || {
+        let chunk = Arc::new((HolderCount::default(), UnsafeCell::new(7_u32)));
+        chunk.0.begin();
+        chunk.0.add();
+        let leave = |chunk: &(HolderCount, UnsafeCell<u32>)| {
+            chunk.1.with(|_| ());
+            let is_last = chunk.0.leave();
+            if is_last {
+                // The pool gives it to another publisher.
+                chunk.1.with_mut(|_| ());
+            }
+            is_last
+        };
+        let other = {
+            let chunk = Arc::clone(&chunk);
+            thread::spawn(move || leave(&chunk))
+        };
+        let last = [leave(&chunk), other.join().expect("the other holder")];
+        assert_ne!(last[0], last[1]);
+    });
+}
+
+#[test]
+fn an_entity_with_work_is_queued_or_its_work_is_found() {
+    check(4, || {
+        // The history of a reader, and the entries of its executor's queue.
+        let entity = Arc::new((ReadyFlag::default(), Mutex::new(0), Mutex::new(0)));
+        let producer = {
+            let entity = Arc::clone(&entity);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    *entity.1.lock().expect("the history") += 1;
+                    if entity.0.set() {
+                        *entity.2.lock().expect("the queue") += 1;
+                    }
+                }
+            })
+        };
+        let mut taken = 0;
+        let mut run = || {
+            let mut entries = entity.2.lock().expect("the queue");
+            if *entries == 0 {
+                return false;
+            }
+            *entries -= 1;
+            drop(entries);
+            entity.0.begin_take();
+            taken += std::mem::take(&mut *entity.1.lock().expect("the history"));
+            true
+        };
+        run();
+        producer.join().expect("the producer");
+        while run() {}
+        assert_eq!(taken, 2);
+    });
+}
+
+#[test]
+fn what_a_producer_did_before_it_found_the_flag_set_is_seen_by_the_taker() {
+    check(4, || {
+        // Without a lock around the work: the flag alone orders it.
+        let entity = Arc::new((ReadyFlag::default(), AtomicU32::new(0)));
+        assert!(entity.0.set(), "it is queued");
+        let producer = {
+            let entity = Arc::clone(&entity);
+            thread::spawn(move || {
+                entity.1.store(1, Ordering::Relaxed);
+                entity.0.set()
+            })
+        };
+        entity.0.begin_take();
+        let seen = entity.1.load(Ordering::Relaxed) == 1;
+        let queued_again = producer.join().expect("the producer");
+        assert!(seen || queued_again);
     });
 }

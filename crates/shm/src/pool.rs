@@ -16,10 +16,11 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::holder_count::HolderCount;
 use crate::layout::{CHUNK_OFFSET, SEGMENT_BYTES_MAX};
 use crate::memory::OwnMemory;
 
@@ -88,7 +89,7 @@ pub(crate) struct Segment {
     stride: usize,
     /// Per chunk: number of holders ([`ChunkHold`]), and how many bytes are
     /// prefaulted.
-    chunks: Vec<(AtomicU32, AtomicUsize)>,
+    chunks: Vec<(HolderCount, AtomicUsize)>,
 }
 
 impl Segment {
@@ -123,10 +124,7 @@ impl ChunkHold {
 
 impl Drop for ChunkHold {
     fn drop(&mut self) {
-        let holders = &self.segment.chunks[self.chunk as usize].0;
-        // AcqRel: all reads and writes of other holders happen before the last
-        // drop.
-        if holders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.segment.chunks[self.chunk as usize].0.leave() {
             self.pool.put_back(&self.segment, self.chunk);
         }
     }
@@ -267,7 +265,7 @@ impl Pool {
 
     fn hand_out(self: &Arc<Self>, segment: Arc<Segment>, chunk: u32, len: usize) -> ChunkHold {
         let (holders, prefaulted) = &segment.chunks[chunk as usize];
-        holders.store(1, Ordering::Relaxed);
+        holders.begin();
         // Only the holder of a chunk reads its prefaulted length.
         let missing_from = prefaulted.load(Ordering::Relaxed);
         if let Some(missing @ 1..) = len.checked_sub(missing_from) {
@@ -365,7 +363,7 @@ impl Pool {
         if offset + bytes.len() > segment.memory.len() || chunk >= segment.chunks.len() {
             return None;
         }
-        segment.chunks[chunk].0.fetch_add(1, Ordering::Relaxed);
+        segment.chunks[chunk].0.add();
         let hold = ChunkHold {
             pool: Arc::clone(self),
             segment: Arc::clone(segment),

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 /// The variable with the prefix of an installation.
-const PREFIX_VARIABLE: &str = "PTEROS_ROS2";
+pub const PREFIX_VARIABLE: &str = "PTEROS_ROS2";
 /// The variable with the build folder of a workspace.
 const TESTS_VARIABLE: &str = "PTEROS_ROS2_TESTS";
 

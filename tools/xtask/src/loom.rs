@@ -1,6 +1,7 @@
-//! `cargo xtask loom`: model-checks the lock-free parts of shared memory in every
-//! interleaving of two processes (crates/shm/src/loom_tests.rs). It is a release
-//! build with its own flag, so the first run builds everything.
+//! `cargo xtask loom`: model-checks the lock-free parts of shared memory and the ready
+//! flag of executors in every interleaving of two processes or threads
+//! (crates/shm/src/loom_tests.rs). It is a release build with its own flag, so the first
+//! run builds everything.
 
 use std::process::{Command, ExitStatus};
 

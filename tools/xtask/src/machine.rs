@@ -1,17 +1,17 @@
-//! Names of processors: Rust's, Debian's, and that of packages.
+//! Names of processors and systems: Rust's, Debian's, and that of packages.
 
 use anyhow::{Context, Result};
 
-/// A processor with Linux and glibc.
+/// A processor with Linux and glibc, if the name says no other system.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     /// In the names of archives.
     pub name: &'static str,
     /// Rust's target.
     pub triple: &'static str,
-    /// Debian's architecture.
+    /// Debian's architecture; empty for other systems.
     pub debian: &'static str,
-    /// Its number in ELF files (`e_machine`).
+    /// Its number in ELF files (`e_machine`); 0 for systems without these.
     pub elf: u16,
 }
 
@@ -38,6 +38,22 @@ pub const S390X: Machine = Machine {
     triple: "s390x-unknown-linux-gnu",
     debian: "s390x",
     elf: 22,
+};
+pub const X86_64_MUSL: Machine = Machine {
+    name: "musl",
+    triple: "x86_64-unknown-linux-musl",
+    ..X86_64
+};
+pub const MACOS: Machine = Machine {
+    name: "macos",
+    triple: "aarch64-apple-darwin",
+    debian: "",
+    elf: 0,
+};
+pub const WINDOWS: Machine = Machine {
+    name: "windows",
+    triple: "x86_64-pc-windows-msvc",
+    ..MACOS
 };
 
 /// Those that packages are made for.

@@ -35,6 +35,8 @@ struct PythonPeer {
     name: &'static str,
     venv: &'static str,
     packages: &'static [&'static str],
+    /// A file below `verify/interop` with further packages, all that they need, and hashes.
+    list: Option<&'static str>,
     /// What works if they are installed.
     import: &'static str,
     /// Its script; without one it is the Python itself.
@@ -47,21 +49,6 @@ const PYTHON_BAGS: [&str; 4] = [
     "mcap-ros2-support==0.6.0",
     "rosbags==0.11.9",
     "PyYAML==6.0.4",
-];
-
-/// ROS 2's own rclpy, over Fast DDS: the tested PyPI releases of Jazzy and Kilted.
-const RCLPY_JAZZY: [&str; 5] = [
-    "ros-jazzy-rclpy==7.1.6",
-    "ros-jazzy-rmw-fastrtps-cpp==8.4.3",
-    "ros-jazzy-std-msgs==5.3.6",
-    "ros-jazzy-test-msgs==2.0.3",
-    "ros-jazzy-sensor-msgs==5.3.6",
-];
-const RCLPY_KILTED: [&str; 4] = [
-    "ros-kilted-rclpy==9.1.2",
-    "ros-kilted-rmw-fastrtps-cpp==9.3.3",
-    "ros-kilted-std-msgs==5.5.1",
-    "ros-kilted-test-msgs==2.3.0",
 ];
 
 /// Further source files of the node programs.
@@ -177,6 +164,7 @@ pub fn prepare() -> Result<Peers> {
                 name: "python-peer",
                 venv: "venv",
                 packages: &[PYTHON_CYCLONE],
+                list: None,
                 import: "import cyclonedds.domain",
                 script: Some("python/peer.py"),
             }),
@@ -187,6 +175,7 @@ pub fn prepare() -> Result<Peers> {
                 name: "zenoh-peer",
                 venv: "venv-zenoh",
                 packages: &PYTHON_ZENOH,
+                list: None,
                 import: "import zenoh.ext, xxhash",
                 script: Some("zenoh/peer.py"),
             }),
@@ -201,6 +190,7 @@ pub fn prepare() -> Result<Peers> {
                 name: "bag-python",
                 venv: "venv-bag",
                 packages: &PYTHON_BAGS,
+                list: None,
                 import: "import mcap, mcap_ros2.decoder, rosbags.highlevel, ruamel.yaml, yaml",
                 script: None,
             }),
@@ -210,7 +200,8 @@ pub fn prepare() -> Result<Peers> {
             work.build_python(&PythonPeer {
                 name: "rclpy-jazzy",
                 venv: "venv-rclpy-jazzy",
-                packages: &RCLPY_JAZZY,
+                packages: &[],
+                list: Some("python/rclpy-jazzy.txt"),
                 import: "import rclpy, rosidl_adapter.parser, test_msgs.msg",
                 script: None,
             }),
@@ -220,7 +211,8 @@ pub fn prepare() -> Result<Peers> {
             work.build_python(&PythonPeer {
                 name: "rclpy-kilted",
                 venv: VENV_KILTED,
-                packages: &RCLPY_KILTED,
+                packages: &[],
+                list: Some("python/rclpy-kilted.txt"),
                 import: "import rclpy, test_msgs.msg",
                 script: None,
             }),
@@ -520,11 +512,14 @@ impl InteropBuilder {
             let mut pip = Command::new(&python);
             pip.args(["-m", "pip", "install", "--quiet"])
                 .args(peer.packages);
+            if let Some(list) = peer.list {
+                pip.args(["--require-hashes", "-r"])
+                    .arg(self.sources.join(list));
+            }
             run_quietly(&mut pip)
                 .context("it needs a Python version with a wheel on PyPI, and network access")?;
             if !is_usable() {
-                let packages = peer.packages.join(" and ");
-                bail!("{packages}: installed but cannot be imported");
+                bail!("{}: installed but cannot be imported", peer.name);
             }
         }
         let script = peer.script.map_or_else(String::new, |script| {

@@ -55,7 +55,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros-python", "clean_root"),
     // Programs of an installed ROS 2.
     ("pteros-cli", "discovery_server"),
-    ("pteros-cli", "kilted"),
+    ("pteros-cli", "rclpy_of_the_index"),
     ("pteros-cli", "ros2_programs"),
     ("pteros-rtps", "soak"),
     ("pteros-security", "crowd"),
@@ -265,12 +265,14 @@ impl Built {
     fn jobs<'a>(
         &'a self,
         peers: Option<&'a Path>,
-        humble: Option<&'a Path>,
+        ros2: &'a Installations,
     ) -> Result<Vec<Job<'a>>> {
         let here = surroundings(None);
+        let humble = ros2.humble.as_deref();
         let all = Selection {
             surroundings: Surroundings {
                 peers,
+                ros2: ros2.jazzy.as_deref(),
                 humble,
                 ..here
             },
@@ -318,7 +320,10 @@ impl Built {
         jobs.extend(hundred.jobs(&self.whole)?);
         if humble.is_some() {
             let nodes = Selection {
-                surroundings: Surroundings { humble, ..here },
+                surroundings: Surroundings {
+                    peers: None,
+                    ..all.surroundings
+                },
                 ..ignored("pteros-cli", "ros2_programs", "humble_")
             };
             jobs.extend(nodes.jobs(&self.whole)?);
@@ -368,15 +373,15 @@ fn run_all(report: &mut TestReport, with_peers: bool, lanes: usize) {
             Ok(run)
         });
     }
-    let mut humble = None;
-    report.run_step("ROS 2 Humble", || {
-        let (found, run) = find_humble();
-        humble = found;
+    let mut ros2 = Installations::default();
+    report.run_step("installed ROS 2", || {
+        let (found, run) = Installations::find();
+        ros2 = found;
         Ok(run)
     });
     report.run_step("tests", || {
         let build_peers = peers.as_ref().map(|_| &build_peers as BuildPeers);
-        let jobs = built.jobs(peers.as_deref(), humble.as_deref())?;
+        let jobs = built.jobs(peers.as_deref(), &ros2)?;
         run_jobs(&jobs, lanes, build_peers)
     });
     // Last of those that run the command, which this builds again.
@@ -406,20 +411,29 @@ fn build_seeded(build: &[&str]) -> Result<Vec<TestGroup>> {
     groups_of(&test_programs::build(&[copy.as_slice(), build].concat())?)
 }
 
-/// An installed ROS 2 Humble, whose nodes tests run. None counts as a skip with its
-/// reason.
-fn find_humble() -> (Option<PathBuf>, TestRun) {
-    match ros2::humble() {
-        Ok(prefix) => (Some(prefix), TestRun::default()),
-        Err(why) => {
-            println!(
-                "left out: {} names no ROS 2, and {why:#}",
-                ros2::HUMBLE_VARIABLE
-            );
-            let mut run = TestRun::default();
-            run.counts.skipped += 1;
-            (None, run)
-        }
+/// Prefixes of installed ROS 2, whose nodes tests run, where the tests do not find them.
+#[derive(Default)]
+struct Installations {
+    jazzy: Option<PathBuf>,
+    humble: Option<PathBuf>,
+}
+
+impl Installations {
+    /// A missing one counts as a skip with its reason.
+    fn find() -> (Self, TestRun) {
+        let mut run = TestRun::default();
+        let mut keep = |variable: &str, found: Result<Option<PathBuf>>| {
+            let left_out = |why: &anyhow::Error| {
+                println!("left out: {variable} names no ROS 2, and {why:#}");
+                run.counts.skipped += 1;
+            };
+            found.inspect_err(left_out).ok().flatten()
+        };
+        let found = Self {
+            jazzy: keep(ros2::VARIABLE, ros2::jazzy()),
+            humble: keep(ros2::HUMBLE_VARIABLE, ros2::humble().map(Some)),
+        };
+        (found, run)
     }
 }
 
@@ -563,6 +577,7 @@ fn surroundings(peers: Option<&Path>) -> Surroundings<'_> {
     };
     Surroundings {
         peers,
+        ros2: None,
         humble: None,
         seeded: false,
         yields: false,

@@ -84,8 +84,9 @@ const PEERS: &[(&str, &str)] = &[
     ("pteros-cli", "discovery_server"),
     ("pteros-cli", "interop"),
     ("pteros-cli", "ipv6"),
-    ("pteros-cli", "kilted"),
+    ("pteros-cli", "rclpy_of_the_index"),
     ("pteros-python", "beside_rclpy"),
+    ("pteros-rmw", "rmw_pteros_cpp"),
     ("pteros-rmw-kilted", "rmw_pteros_cpp_kilted"),
     ("pteros-security", "peers"),
     ("pteros-zenoh", "peers"),
@@ -287,11 +288,13 @@ mod tests {
         }
         // A helper of `vendors`, without tests.
         found.remove(&("shapes".to_owned(), "sets".to_owned()));
-        // Its unit tests compare it with the headers of Kilted.
-        found.insert((
-            "pteros-rmw-kilted".to_owned(),
-            "rmw_pteros_cpp_kilted".to_owned(),
-        ));
+        // Their unit tests compare them with the headers of Jazzy and of Kilted.
+        for (package, program) in [
+            ("pteros-rmw", "rmw_pteros_cpp"),
+            ("pteros-rmw-kilted", "rmw_pteros_cpp_kilted"),
+        ] {
+            found.insert((package.to_owned(), program.to_owned()));
+        }
         let listed = PEERS
             .iter()
             .map(|&(package, name)| (package.to_owned(), name.to_owned()));

@@ -43,6 +43,8 @@ pub enum Network {
 pub struct Surroundings<'a> {
     /// Folder of other DDS stacks.
     pub peers: Option<&'a Path>,
+    /// An installed ROS 2 Jazzy.
+    pub ros2: Option<&'a Path>,
     /// An installed ROS 2 Humble.
     pub humble: Option<&'a Path>,
     /// The build has the seeded bugs: a test that needs them must run.
@@ -119,6 +121,9 @@ impl Tests<'_> {
         }
         if surroundings.seeded {
             command.env(SEEDED_VARIABLE, "1");
+        }
+        if let Some(prefix) = surroundings.ros2 {
+            command.env(ros2::VARIABLE, prefix);
         }
         if let Some(prefix) = surroundings.humble {
             command.env(ros2::HUMBLE_VARIABLE, prefix);

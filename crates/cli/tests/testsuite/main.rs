@@ -19,7 +19,6 @@ mod interface;
 mod interop;
 mod ipv6;
 #[cfg(feature = "full")]
-mod kilted;
 mod lab;
 mod launch;
 mod launch_graph;
@@ -30,9 +29,10 @@ mod packages;
 mod param;
 mod publish_mode;
 mod qos;
+#[cfg(feature = "full")]
+mod rclpy_of_the_index;
 mod remote_types;
 mod rmw;
-#[cfg(feature = "full")]
 mod ros2_programs;
 mod ros2_side_by_side;
 #[cfg(feature = "security")]

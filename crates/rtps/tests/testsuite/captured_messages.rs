@@ -296,9 +296,12 @@ fn we_write_every_message_as_ros_2_did() {
     let mut topics = BTreeMap::new();
     for scenario in SCENARIOS.iter().filter(|name| !name.contains("secure")) {
         for (topic, samples) in Scenario::load(scenario).samples {
-            let headed = scenario.starts_with("cyclone")
-                && topic.starts_with('r')
-                && !topic.starts_with("rt/");
+            if scenario.starts_with("humble") && topic == "ros_discovery_info" {
+                // Another layout under the same name: `runtime/node_list.rs`.
+                continue;
+            }
+            let headed =
+                scenario.contains("cyclone") && topic.starts_with('r') && !topic.starts_with("rt/");
             let headed = headed && topic != "ros_discovery_info";
             *topics.entry(topic.clone()).or_insert(0) += samples.len();
             for sample in samples.values() {
@@ -314,6 +317,6 @@ fn we_write_every_message_as_ros_2_did() {
     // Goals, results, parameters and calls once by each stack, and events, status, feedback.
     assert_eq!(topics.len(), 14, "{topics:?}");
     assert_eq!(topics["rr/fibonacci/_action/get_resultReply"], 2);
-    assert_eq!(topics["rt/parameter_events"], 4);
+    assert_eq!(topics["rt/parameter_events"], 8);
     assert_eq!(topics["rt/fibonacci/_action/status"], 4);
 }

@@ -13,7 +13,7 @@ pub struct Captured {
 }
 
 /// Every scenario, by file name.
-pub const SCENARIOS: [&str; 14] = [
+pub const SCENARIOS: [&str; 18] = [
     "cyclone-action",
     "cyclone-chatter",
     "cyclone-large",
@@ -28,6 +28,10 @@ pub const SCENARIOS: [&str; 14] = [
     "fastdds-param",
     "fastdds-secure-chatter",
     "fastdds-service",
+    "humble-cyclone-chatter",
+    "humble-cyclone-service",
+    "humble-fastdds-chatter",
+    "humble-fastdds-service",
 ];
 
 /// All datagrams of a scenario in their order.

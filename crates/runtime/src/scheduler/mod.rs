@@ -8,12 +8,13 @@
 pub(crate) mod background_io;
 pub mod busy_poll;
 pub mod mutual_exclusion;
+mod ready_flag;
 pub mod ready_queue;
 pub(crate) mod timeout_queue;
 pub(crate) mod waiters;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering, fence};
 
 use pteros_rtps::time::{Duration, Instant};
 

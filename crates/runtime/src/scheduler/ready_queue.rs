@@ -7,12 +7,13 @@
 //! thread drives. It wakes the owner by the cheapest means, or not at all.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::lock::{Condvar, Mutex, MutexGuard, rank};
 use crate::node_key::NodeKey;
 use crate::scheduler::mutual_exclusion::MutualExclusionGate;
+use crate::scheduler::ready_flag::ReadyFlag;
 
 /// User code that runs when it has work.
 pub trait Task: Send + Sync {
@@ -267,7 +268,7 @@ impl Drop for WakeHold<'_> {
 ///
 /// Holds at most one queue entry at a time, however much work arrives.
 pub struct ReadySlot {
-    queued: AtomicBool,
+    queued: ReadyFlag,
     /// Address of the queue in `target`; null: none. It is compared, never followed.
     attached: AtomicPtr<ReadyQueue>,
     target: Mutex<SlotTarget, rank::ReadySlot>,
@@ -282,7 +283,7 @@ struct SlotTarget {
 impl Default for ReadySlot {
     fn default() -> Self {
         Self {
-            queued: AtomicBool::new(false),
+            queued: ReadyFlag::default(),
             attached: AtomicPtr::default(),
             target: Mutex::default(),
         }
@@ -314,8 +315,7 @@ impl ReadySlot {
         let address = queue.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
         self.attached.store(address.cast_mut(), Ordering::Release);
         let previous = std::mem::replace(&mut target.queue, queue);
-        // Release: pairs with the swap in `ready_queue`.
-        self.queued.store(false, Ordering::Release);
+        self.queued.clear();
         drop(target);
         let had_another = previous.is_some();
         drop(previous);
@@ -335,28 +335,26 @@ impl ReadySlot {
         }
         self.attached.store(std::ptr::null_mut(), Ordering::Release);
         let previous = target.queue.take();
-        self.queued.store(false, Ordering::Release);
+        self.queued.clear();
         drop(target);
         drop(previous);
     }
 
     /// Notes that there is work.
     pub fn mark_ready(&self) {
-        // AcqRel: the producer's sample is visible to the thread that clears the
-        // flag.
-        if self.queued.swap(true, Ordering::AcqRel) {
+        if !self.queued.set() {
             return;
         }
         let target = self.target.lock();
         match (&target.queue, &target.task) {
             (Some(queue), Some(task)) => queue.push(task.clone()),
-            _ => self.queued.store(false, Ordering::Release),
+            _ => self.queued.clear(),
         }
     }
 
     /// Called by the task before it checks for work, so that later work queues it again.
     pub fn begin_take(&self) {
-        self.queued.swap(false, Ordering::AcqRel);
+        self.queued.begin_take();
     }
 }
 

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::foreign_root::{ForeignRoot, PATH_INSIDE, make_debian};
-use super::target::Target;
+use super::target::{Target, Toolchain};
 use crate::peers::target_folder;
 
 /// The release of the boards, as Raspberry Pi OS 12. Its glibc is newer than that of
@@ -64,7 +64,10 @@ impl Board {
             )?;
             fs::write(done, "")?;
         }
-        let emulator = root.outside("/usr/bin").join(target.emulator);
+        let Toolchain::Debian { emulator, .. } = target.toolchain else {
+            bail!("there is no Debian for {}", target.machine.name);
+        };
+        let emulator = root.outside("/usr/bin").join(emulator);
         Ok(Self {
             folder,
             rule: target.binfmt_rule(&emulator),

@@ -101,13 +101,7 @@ impl ForeignRoot {
             return Ok(());
         }
         eprintln!("adding {} to the root: once, minutes", target.machine.name);
-        let script = format!(
-            "dpkg --add-architecture {} && apt-get update -qq && \
-             apt-get install -qq -y --no-install-recommends {} && apt-get clean",
-            target.machine.debian,
-            target.packages().join(" ")
-        );
-        let mut install = self.command(&[], &["sh", "-c", &script])?;
+        let mut install = self.command(&[], &["sh", "-c", &target.install_script()])?;
         run_logged(&mut install, &self.log())
             .with_context(|| format!("install what {} needs", target.machine.name))?;
         fs::write(done, "")?;
@@ -142,7 +136,7 @@ impl ForeignRoot {
         Ok(command)
     }
 
-    /// A program that cargo has built for a target, by its emulator.
+    /// A program that cargo has built for a target, by its emulator if it needs one.
     pub fn program(
         &self,
         target: &Target,
@@ -151,8 +145,10 @@ impl ForeignRoot {
         words: &[&str],
     ) -> Result<Command> {
         let path = format!("{TARGET}/{BUILT}/{}/debug/{name}", target.machine.triple);
-        let library = format!("/usr/{}", target.compiler);
-        let emulated = [&[target.emulator, "-L", &library, &path], words].concat();
+        let runner = target.runner();
+        let mut emulated: Vec<&str> = runner.iter().map(String::as_str).collect();
+        emulated.push(&path);
+        emulated.extend(words);
         self.command(variables, &emulated)
     }
 

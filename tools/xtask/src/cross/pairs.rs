@@ -2,8 +2,8 @@
 //! by UDP, and by shared memory.
 //!
 //! The emulated program and the one of this machine are processes of one host, user and
-//! network, so shared memory is what they choose. `pteros topic why` says which path a
-//! pair has.
+//! network, so shared memory is what they choose, unless their byte orders differ.
+//! `pteros topic why` says which path a pair has.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -69,21 +69,24 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
         here: host_program()?,
     };
     for (talker, listener, shared_memory) in pairs() {
-        let path = if shared_memory {
-            "shared memory"
-        } else {
-            "UDP"
+        let path = match (shared_memory, target.is_big_endian && talker != listener) {
+            (true, false) => "by shared memory",
+            (true, true) => OTHER_BYTE_ORDER,
+            (false, _) => "by UDP",
         };
         let name = format!(
             "{} talker, {} listener, {path}",
             programs.name(talker),
             programs.name(listener)
         );
-        run_pair(&programs, talker, listener, shared_memory).context(name.clone())?;
+        run_pair(&programs, talker, listener, shared_memory, path).context(name.clone())?;
         println!("{name}: ok");
     }
     Ok(())
 }
+
+/// Why two processes of one host do not share memory.
+const OTHER_BYTE_ORDER: &str = "a process of the other byte order";
 
 /// Talker, listener, and whether shared memory is on.
 fn pairs() -> impl Iterator<Item = (Side, Side, bool)> {
@@ -173,16 +176,18 @@ impl Drop for Process {
     }
 }
 
-fn run_pair(programs: &Programs, talker: Side, listener: Side, shared_memory: bool) -> Result<()> {
+/// `path` is what `pteros topic why` says of it.
+fn run_pair(
+    programs: &Programs,
+    talker: Side,
+    listener: Side,
+    shared_memory: bool,
+    path: &str,
+) -> Result<()> {
     let folder = target_folder()?.join("cross");
     let [said, heard] = ["talker.log", "listener.log"].map(|name| folder.join(name));
     let _listener = programs.start(listener, shared_memory, &["demo", "listener"], &heard)?;
     let _talker = programs.start(talker, shared_memory, &["demo", "talker"], &said)?;
-    let path = if shared_memory {
-        "by shared memory"
-    } else {
-        "by UDP"
-    };
     let began = Instant::now();
     loop {
         let count = fs::read_to_string(&heard)?.matches("I heard").count();

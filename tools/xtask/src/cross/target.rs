@@ -4,59 +4,98 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::machine::{AARCH64, ARMV7, Machine, S390X};
+use crate::machine::{AARCH64, ARMV7, MACOS, Machine, S390X, WINDOWS, X86_64_MUSL};
 
-/// A processor and a C library.
+/// A processor, a system and a C library.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Target {
     /// The processor. Its name is that of the command line, too.
     pub machine: Machine,
-    /// The prefix of Debian's cross compiler.
-    pub compiler: &'static str,
-    /// Its emulator of user programs.
-    pub emulator: &'static str,
-    pub extent: Extent,
+    pub toolchain: Toolchain,
+    /// Whether numbers have another byte order than this machine's. Such processes share
+    /// no memory with those of this machine.
+    pub is_big_endian: bool,
 }
 
-/// What is tried with a target.
+/// Where compiler, linker and standard library come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// The unit tests of [`TESTED_PACKAGES`].
-    Tests,
-    /// The tests, the command, and pairs of a talker and a listener with this machine.
-    Command,
+pub enum Toolchain {
+    /// Debian has all of it: the prefix of its cross compiler, and the emulator of user
+    /// programs.
+    Debian {
+        compiler: &'static str,
+        emulator: &'static str,
+    },
+    /// Debian's musl, and a standard library from its sources. Programs need no emulator.
+    Musl,
+    /// No linker: the crates without input and output are type-checked, with a standard
+    /// library from its sources.
+    CheckOnly,
 }
 
 /// All targets, the most used first.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 6] = [
     Target {
         machine: AARCH64,
-        compiler: "aarch64-linux-gnu",
-        emulator: "qemu-aarch64",
-        extent: Extent::Command,
+        toolchain: Toolchain::Debian {
+            compiler: "aarch64-linux-gnu",
+            emulator: "qemu-aarch64",
+        },
+        is_big_endian: false,
     },
     Target {
         machine: ARMV7,
-        compiler: "arm-linux-gnueabihf",
-        emulator: "qemu-arm",
-        extent: Extent::Tests,
+        toolchain: Toolchain::Debian {
+            compiler: "arm-linux-gnueabihf",
+            emulator: "qemu-arm",
+        },
+        is_big_endian: false,
     },
     Target {
         machine: S390X,
-        compiler: "s390x-linux-gnu",
-        emulator: "qemu-s390x",
-        extent: Extent::Tests,
+        toolchain: Toolchain::Debian {
+            compiler: "s390x-linux-gnu",
+            emulator: "qemu-s390x",
+        },
+        is_big_endian: true,
+    },
+    Target {
+        machine: X86_64_MUSL,
+        toolchain: Toolchain::Musl,
+        is_big_endian: false,
+    },
+    Target {
+        machine: MACOS,
+        toolchain: Toolchain::CheckOnly,
+        is_big_endian: false,
+    },
+    Target {
+        machine: WINDOWS,
+        toolchain: Toolchain::CheckOnly,
+        is_big_endian: false,
     },
 ];
 
 /// The crates whose unit tests run: the protocol, and what touches the kernel.
-pub const TESTED_PACKAGES: [&str; 5] = [
+const TESTED_PACKAGES: [&str; 6] = [
     "pteros-msg",
     "pteros-rtps",
     "pteros-dcps",
+    "pteros-store",
     "pteros-shm",
     "pteros-net",
 ];
+/// The crates that need nothing of Linux.
+const PORTABLE_PACKAGES: [&str; 5] = [
+    "pteros-msg",
+    "pteros-rtps",
+    "pteros-dcps",
+    "pteros-store",
+    "pteros-interfaces",
+];
+/// Where the library for unwinding lies that Debian's musl has not: that of gcc, which
+/// needs no C library of its own.
+const MUSL_UNWIND: &str = "/usr/lib/pteros-musl";
 
 /// The targets of these names, or the first one.
 pub fn select(names: &[String]) -> Result<Vec<&'static Target>> {
@@ -106,30 +145,78 @@ impl Target {
         format!(":pteros:M::{magic}:{mask}:{}:F", emulator.display())
     }
 
-    /// Debian's packages for it, beside those of every target.
-    pub fn packages(&self) -> [String; 4] {
-        let (debian, compiler) = (self.machine.debian, self.compiler);
-        [
-            format!("libstd-rust-dev:{debian}"),
-            format!("gcc-{compiler}"),
-            format!("g++-{compiler}"),
-            format!("libc6-dev-{debian}-cross"),
-        ]
+    /// The crates that are compiled for it.
+    pub fn packages(&self) -> &'static [&'static str] {
+        match self.toolchain {
+            Toolchain::CheckOnly => &PORTABLE_PACKAGES,
+            Toolchain::Debian { .. } | Toolchain::Musl => &TESTED_PACKAGES,
+        }
+    }
+
+    /// What runs a program of the target in the root; nothing for this machine's.
+    pub fn runner(&self) -> Vec<String> {
+        match self.toolchain {
+            Toolchain::Debian { compiler, emulator } => {
+                vec![
+                    emulator.to_owned(),
+                    "-L".to_owned(),
+                    format!("/usr/{compiler}"),
+                ]
+            }
+            Toolchain::Musl | Toolchain::CheckOnly => Vec::new(),
+        }
+    }
+
+    /// A script of the root that installs what it needs beside the packages of every
+    /// target.
+    pub fn install_script(&self) -> String {
+        let install = "apt-get update -qq && apt-get install -qq -y --no-install-recommends";
+        let debian = self.machine.debian;
+        match self.toolchain {
+            Toolchain::Debian { compiler, .. } => format!(
+                "dpkg --add-architecture {debian} && {install} libstd-rust-dev:{debian} \
+                 gcc-{compiler} g++-{compiler} libc6-dev-{debian}-cross && apt-get clean"
+            ),
+            Toolchain::Musl => format!(
+                "{install} rust-src musl-tools && apt-get clean && mkdir -p {MUSL_UNWIND} && \
+                 ln -sf $(gcc -print-file-name=libgcc_eh.a) {MUSL_UNWIND}/libunwind.a"
+            ),
+            Toolchain::CheckOnly => format!("{install} rust-src && apt-get clean"),
+        }
+    }
+
+    /// Words for cargo.
+    pub fn options(&self) -> &'static [&'static str] {
+        match self.toolchain {
+            Toolchain::Debian { .. } => &[],
+            Toolchain::Musl | Toolchain::CheckOnly => &["-Zbuild-std"],
+        }
     }
 
     /// Variables for cargo and for the crates that compile C.
     pub fn variables(&self) -> Vec<String> {
-        let in_name = |triple: &str| triple.replace('-', "_");
-        let upper = in_name(self.machine.triple).to_uppercase();
-        let (compiler, emulator) = (self.compiler, self.emulator);
-        vec![
-            format!("CARGO_TARGET_{upper}_LINKER={compiler}-gcc"),
-            format!("CARGO_TARGET_{upper}_RUNNER={emulator} -L /usr/{compiler}"),
-            format!("CC_{}={compiler}-gcc", in_name(self.machine.triple)),
-            format!("CXX_{}={compiler}-g++", in_name(self.machine.triple)),
-        ]
+        let triple = self.machine.triple.replace('-', "_");
+        let upper = triple.to_uppercase();
+        match self.toolchain {
+            Toolchain::Debian { compiler, .. } => vec![
+                format!("CARGO_TARGET_{upper}_LINKER={compiler}-gcc"),
+                format!("CARGO_TARGET_{upper}_RUNNER={}", self.runner().join(" ")),
+                format!("CC_{triple}={compiler}-gcc"),
+                format!("CXX_{triple}={compiler}-g++"),
+            ],
+            Toolchain::Musl => vec![
+                format!("CARGO_TARGET_{upper}_LINKER=musl-gcc"),
+                format!("CARGO_TARGET_{upper}_RUSTFLAGS=-Clink-self-contained=no -L{MUSL_UNWIND}"),
+                format!("CC_{triple}=musl-gcc"),
+                STABLE_AS_NIGHTLY.to_owned(),
+            ],
+            Toolchain::CheckOnly => vec![STABLE_AS_NIGHTLY.to_owned()],
+        }
     }
 }
+
+/// Cargo builds the standard library only with an unstable option.
+const STABLE_AS_NIGHTLY: &str = "RUSTC_BOOTSTRAP=1";
 
 #[cfg(test)]
 mod tests {
@@ -146,7 +233,7 @@ mod tests {
         assert_eq!(names(&both).unwrap(), ["s390x", "aarch64"]);
         assert_eq!(
             names(&["arm64"]).unwrap_err().to_string(),
-            "no target \"arm64\"; there are aarch64, armv7, s390x"
+            "no target \"arm64\"; there are aarch64, armv7, s390x, musl, macos, windows"
         );
     }
 

@@ -20,6 +20,7 @@ mod case;
 mod exceptions;
 mod gtest;
 mod judgement;
+mod launch_tests;
 mod memcheck;
 mod programs;
 mod pytest;
@@ -42,6 +43,7 @@ use judgement::judge;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
 pub use programs::run_inside as run_programs_inside;
+pub use pteros_peers::ros2::PREFIX_VARIABLE as VARIABLE;
 pub use soak::run_inside as run_soak_inside;
 
 /// The variable with the prefix of a ROS 2 Humble.
@@ -65,6 +67,8 @@ struct Suite {
 enum SuiteKind {
     Gtest,
     Pytest,
+    /// gtest programs, and launch files that start programs of both languages.
+    Launch,
     /// The behaviour tables of the client core, which are ours.
     Tables,
 }
@@ -85,7 +89,7 @@ impl Suite {
     }
 }
 
-const SUITES: [Suite; 7] = [
+const SUITES: [Suite; 10] = [
     gtest_suite("test_rmw_implementation", &["on", "off"]),
     gtest_suite("rcl", &["off"]),
     gtest_suite("rcl_action", &["on"]),
@@ -95,6 +99,9 @@ const SUITES: [Suite; 7] = [
         ..gtest_suite("rclpy", &["on"])
     },
     RCLCPP,
+    gtest_suite("rclcpp_action", &["on"]),
+    gtest_suite("rclcpp_lifecycle", &["on"]),
+    COMMUNICATION,
     TABLES,
 ];
 
@@ -105,6 +112,11 @@ const RCLCPP: Suite = Suite {
         "test_service",
         "test_client",
         "test_executor",
+        "test_publisher",
+        "test_generic",
+        "test_qos_event",
+        "test_graph",
+        "test_wait_set",
     ],
     left_out: &[
         // It measures the load of its process, which a busy machine changes.
@@ -120,6 +132,12 @@ const RCLCPP: Suite = Suite {
     ..gtest_suite("rclcpp", &["on"])
 };
 
+/// Every type of message, service and action, between programs of rclcpp and rclpy.
+const COMMUNICATION: Suite = Suite {
+    kind: SuiteKind::Launch,
+    ..gtest_suite("test_communication", &["on"])
+};
+
 /// What the tables say of Pteros, asked of rcl and rclpy.
 const TABLES: Suite = Suite {
     kind: SuiteKind::Tables,
@@ -127,9 +145,12 @@ const TABLES: Suite = Suite {
 };
 
 /// The suites of an installation that a folder beside the checkout brings: minutes.
-const SUITES_BESIDE: [Suite; 3] = [
+const SUITES_BESIDE: [Suite; 6] = [
     gtest_suite("test_rmw_implementation", &["on"]),
     RCLCPP,
+    gtest_suite("rclcpp_action", &["on"]),
+    gtest_suite("rclcpp_lifecycle", &["on"]),
+    COMMUNICATION,
     TABLES,
 ];
 
@@ -276,6 +297,18 @@ fn left_out(what: &str, why: &anyhow::Error) -> Counts {
     }
 }
 
+/// The prefix of a ROS 2 Jazzy that a folder beside the checkout brings. `None` if one is
+/// named or sourced, which tests find by themselves.
+///
+/// # Errors
+/// Why there is none, as the rest of a sentence.
+pub fn jazzy() -> Result<Option<PathBuf>> {
+    if Installation::find()?.is_some() {
+        return Ok(None);
+    }
+    Ok(Some(beside::unpack()?.prefix().to_owned()))
+}
+
 /// The prefix of a ROS 2 Humble: the one that the variable names, else one that a folder
 /// beside the checkout brings.
 ///
@@ -358,6 +391,12 @@ fn run_suite(bench: &Bench, suite: Suite, only: &str) -> Result<Vec<ProgramRun>>
     match suite.kind {
         SuiteKind::Gtest => gtest::run(bench, &suite, &tests()?, only),
         SuiteKind::Pytest => pytest::run(bench, suite.package, &tests()?, only),
+        SuiteKind::Launch => {
+            let build = tests()?;
+            let mut runs = launch_tests::run(bench, suite.package, &build, only)?;
+            runs.extend(gtest::run(bench, &suite, &build, only)?);
+            Ok(runs)
+        }
         SuiteKind::Tables => pytest::run_tables(bench, suite.package),
     }
 }
