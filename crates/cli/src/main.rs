@@ -11,6 +11,11 @@ mod action;
 mod arguments;
 mod bag;
 mod bridge;
+#[cfg(feature = "nodes")]
+mod built_in_node;
+#[cfg(not(feature = "nodes"))]
+#[path = "without_nodes.rs"]
+mod built_in_node;
 mod cli_context;
 #[cfg(all(test, feature = "full"))]
 mod command_table;

@@ -1,5 +1,6 @@
 //! `pteros run`.
 
+use crate::built_in_node;
 use crate::cli_context::CliContext;
 use crate::launch::packages;
 use anyhow::{Context as _, Error, Result, anyhow};
@@ -29,14 +30,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// Replaces this process by the program. Returns only on error.
+    /// Replaces this process by the program, or runs a built-in node.
     pub fn run(self, _: &CliContext) -> Result<()> {
         let packages = packages(&ComponentIndex::from_environment());
-        let program = packages.executable(&self.package_name, &self.executable_name);
+        let program = packages.program(&self.package_name, &self.executable_name);
         let program = program.map_err(|message| anyhow!(message))?;
         let prefix = self.prefix.as_deref().unwrap_or("");
+        if !program.arguments.is_empty() && prefix.is_empty() {
+            let (package, node) = (&self.package_name, &self.executable_name);
+            return built_in_node::run(package, node, self.arguments);
+        }
         let mut words: Vec<OsString> = prefix.split_whitespace().map(Into::into).collect();
-        words.push(program.into());
+        words.push(program.path.into());
+        words.extend(program.arguments.into_iter().map(Into::into));
         words.extend(self.arguments);
         let error = Command::new(&words[0]).args(&words[1..]).exec();
         Err(Error::new(error)).with_context(|| format!("start {}", words[0].display()))

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod built_in_nodes;
 pub mod command_output;
 pub mod document;
 pub mod error;

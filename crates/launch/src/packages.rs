@@ -4,6 +4,7 @@
 //! Python distribution names them (entry points, console scripts).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use pteros::msg::package_manifest::toml_values;
 use pteros::msg::regular_file;
 use pteros_container::ComponentIndex;
 
+use crate::built_in_nodes::{self, Program};
 use crate::close_names::{did_you_mean, listed};
 
 /// Folder of the ament index with one file per package.
@@ -54,6 +56,7 @@ pub struct Packages {
     program_folders: Vec<PathBuf>,
     cargo_target: Option<PathBuf>,
     manifests: BTreeMap<String, CargoManifest>,
+    built_in_nodes: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +75,16 @@ impl Packages {
             program_folders: index.folders().to_vec(),
             cargo_target,
             manifests: BTreeMap::new(),
+            built_in_nodes: None,
         }
+    }
+
+    /// Also finds the built-in nodes, which `command run PACKAGE EXECUTABLE` starts;
+    /// `switch` is the value of [`SWITCH`](built_in_nodes::SWITCH).
+    #[must_use]
+    pub fn with_built_in_nodes(mut self, command: Option<PathBuf>, switch: Option<&OsStr>) -> Self {
+        self.built_in_nodes = command.filter(|_| built_in_nodes::are_on(switch));
+        self
     }
 
     /// Adds the Cargo packages around a folder: the nearest `Cargo.toml` above it
@@ -216,6 +228,29 @@ impl Packages {
         let same = |known: &str| known.replace('-', "_") == name;
         let found = exact.or_else(|| self.manifests.iter().find(|(known, _)| same(known)));
         found.map(|(name, manifest)| (name.as_str(), manifest))
+    }
+
+    /// The program of a package, as [`Packages::executable`] finds it, else the built-in
+    /// node of that name.
+    ///
+    /// # Errors
+    /// As [`Packages::executable`].
+    pub fn program(&self, package: &str, name: &str) -> Result<Program, String> {
+        match self.executable(package, name) {
+            Ok(path) => Ok(Program {
+                path,
+                arguments: Vec::new(),
+            }),
+            // The program of a workspace may only have to be built.
+            Err(problem) if self.manifest(package).is_some() => Err(problem),
+            Err(problem) => {
+                let Some(command) = &self.built_in_nodes else {
+                    return Err(problem);
+                };
+                let built_in = Program::built_in(command.clone(), package, name);
+                built_in.ok_or_else(|| format!("{problem}{}", built_in_nodes::hint(package)))
+            }
+        }
     }
 
     /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, a console script that pip

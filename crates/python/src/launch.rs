@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use pteros::parameter::{ParameterType, ParameterValue};
 use pteros_container::ComponentIndex;
 use pteros_launch::Packages;
+use pteros_launch::built_in_nodes;
 use pteros_launch::command_output::{CommandFailure, CommandLimits, RunningCommand, StandardError};
 use pteros_launch::launch_state_machine::RespawnBackoff;
 use pteros_launch::node_arguments::{ParameterArgument, ParameterSource, parameter_arguments};
@@ -235,7 +236,10 @@ impl Respawns {
 /// unless that has the package. `command` is the program that has started this Python,
 /// `cargo_target` the value of `CARGO_TARGET_DIR`.
 fn packages(name: &str, command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages {
-    let packages = Packages::new(&ComponentIndex::of_program(command), cargo_target);
+    let index = ComponentIndex::of_program(command.clone());
+    let switch = std::env::var_os(built_in_nodes::SWITCH);
+    let packages =
+        Packages::new(&index, cargo_target).with_built_in_nodes(command, switch.as_deref());
     if packages.is_installed(name) {
         packages
     } else {
@@ -267,19 +271,21 @@ fn find_package(
     Ok((found.prefix, found.share))
 }
 
-/// The path of a package's program; `LookupError` with the reason and similar names.
+/// The path of a package's program, and the arguments that precede the caller's, which
+/// only a built-in node has; `LookupError` with the reason and similar names.
 #[pyfunction]
 #[pyo3(signature = (package, name, command=None, cargo_target=None))]
-fn find_executable(
+fn find_program(
     py: Python<'_>,
     package: OsString,
     name: OsString,
     command: Option<PathBuf>,
     cargo_target: Option<PathBuf>,
-) -> PyResult<PathBuf> {
+) -> PyResult<(PathBuf, Vec<String>)> {
     let (package, name) = (utf8("package", &package)?, utf8("program", &name)?);
-    let found = py.detach(|| packages(package, command, cargo_target).executable(package, name));
-    found.map_err(PyLookupError::new_err)
+    let found = py.detach(|| packages(package, command, cargo_target).program(package, name));
+    let found = found.map_err(PyLookupError::new_err)?;
+    Ok((found.path, found.arguments))
 }
 
 /// Exit code or negative number of a signal, stdout and stderr.
@@ -373,5 +379,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(yaml_of_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(node_parameter_arguments, module)?)?;
     module.add_function(wrap_pyfunction!(find_package, module)?)?;
-    module.add_function(wrap_pyfunction!(find_executable, module)?)
+    module.add_function(wrap_pyfunction!(find_program, module)?)
 }

@@ -54,6 +54,21 @@ def test_a_dry_run_shows_nodes_with_names_parameters_and_remappings(folder):  # 
     assert plan['missing'] == plan['unknown'] == []
 
 
+def test_a_built_in_node_stands_in_for_a_missing_package(folder, monkeypatch):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        "Node(package='twist_mux', executable='twist_mux', arguments=['a'])"))
+    monkeypatch.setenv('PTEROS_COMMAND', sys.executable)
+    result = folder.run('a.launch.py', '--dry-run', '--json')
+    assert result.returncode == 0, result.stderr
+    step, = json.loads(result.stdout)['steps']
+    assert step['command'][:6] == [
+        sys.executable, 'run', 'twist_mux', 'twist_mux', 'a', '--ros-args']
+    assert step['name'].startswith('twist_mux-')
+    monkeypatch.setenv('PTEROS_BUILT_IN_NODES', 'off')
+    result = folder.run('a.launch.py', '--dry-run', '--json')
+    assert "there is no package" in result.stdout + result.stderr
+
+
 def test_a_dry_run_lists_what_follows_from_events_below_them(folder):  # noqa: F811
     folder.package('demo', 'talker')
     folder.write('a.launch.py', HEAD.replace(

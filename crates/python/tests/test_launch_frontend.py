@@ -85,6 +85,6 @@ def test_texts_with_bytes_that_are_not_utf_8_stay_as_they_are():
     with pytest.raises(LookupError, match='not UTF-8'):
         _native.find_package(name)
     with pytest.raises(LookupError, match='not UTF-8'):
-        _native.find_executable('p', name)
+        _native.find_program('p', name)
     assert _native.node_parameter_arguments(None, [('file', name, '')]) == [
         ('--params-file', name)]

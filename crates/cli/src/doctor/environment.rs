@@ -7,6 +7,7 @@ use pteros::config::{Config, VARIABLES, WireChoice};
 /// Variables that other parts than a context read.
 const OTHER_VARIABLES: &[&str] = &[
     "AMENT_PREFIX_PATH",
+    "PTEROS_BUILT_IN_NODES",
     "PTEROS_COMPONENT_PATH",
     "PTEROS_CONTAINER",
     "PTEROS_INTERFACE_PATH",

@@ -1,10 +1,12 @@
 //! Launch request from the command line: the file and its arguments.
 
 use super::Launch;
+use crate::built_in_node::HAS_NODES;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::{Args, Parser as _};
 use pteros_container::ComponentIndex;
+use pteros_launch::built_in_nodes::SWITCH;
 use pteros_launch::run::LogFolder;
 use pteros_launch::{LaunchPlan, LaunchRequest, Packages};
 use std::borrow::Cow;
@@ -106,10 +108,15 @@ pub fn environment() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Installed packages, and those of the Cargo workspace of the current folder.
+/// Installed packages, those of the Cargo workspace of the current folder, and the
+/// built-in nodes.
 pub fn packages(components: &ComponentIndex) -> Packages {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    Packages::new(components, target).with_workspace_of(Path::new("."))
+    let command = std::env::current_exe().ok().filter(|_| HAS_NODES);
+    let switch = std::env::var_os(SWITCH);
+    Packages::new(components, target)
+        .with_workspace_of(Path::new("."))
+        .with_built_in_nodes(command, switch.as_deref())
 }
 
 /// This host's name.

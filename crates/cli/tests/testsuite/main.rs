@@ -5,6 +5,8 @@ mod bag;
 mod bag_types;
 #[cfg(feature = "full")]
 mod book;
+#[cfg(feature = "nodes")]
+mod built_in_nodes;
 #[cfg(feature = "full")]
 mod checker;
 mod code_points;

@@ -38,7 +38,7 @@ impl Builder {
             "component_container" => "single",
             "component_container_mt" => "multi",
             "component_container_isolated" | "component_container_event" => "isolated",
-            _ => return Ok(vec![self.program(element)?]),
+            _ => return self.program(element),
         };
         let is_ours = package.as_deref() != Some(CPP_CONTAINERS)
             || self
@@ -49,7 +49,7 @@ impl Builder {
                 .is_err()
             || self.loads_ours(element);
         if !is_ours {
-            return Ok(vec![self.program(element)?]);
+            return self.program(element);
         }
         let program = self.container_program().ok_or_else(|| {
             LaunchFileError::at(

@@ -1,7 +1,5 @@
 //! Node actions: `node`, `lifecycle_node`, and the process of `node_container`.
 
-use std::path::PathBuf;
-
 use pteros::names;
 
 use super::Builder;
@@ -28,7 +26,7 @@ impl Builder {
             NodeKind::Plain
         };
         let program = self.program(element)?;
-        self.start_node(element, vec![program], kind, steps)
+        self.start_node(element, program, kind, steps)
     }
 
     /// Starts a process with a node: `words`, then the arguments from the element.
@@ -102,14 +100,14 @@ impl Builder {
     }
 
     /// The program of `pkg` and `exec`. Without `pkg`, a path or a program on PATH.
-    pub(super) fn program(&mut self, element: &Element) -> Result<String, LaunchFileError> {
+    pub(super) fn program(&mut self, element: &Element) -> Result<Vec<String>, LaunchFileError> {
         let executable = self.attributes.required(element, "exec")?;
         let location = element.location_of("exec");
         let Some(package) = self.attributes.text(element, "pkg")? else {
             let path = self.attributes.scope.environment.get("PATH");
             let path = path.map_or("", String::as_str);
             let found = crate::substitution::evaluate::find_program(&executable, path);
-            return found.map(text_of).ok_or_else(|| {
+            return found.map(|path| vec![path.display().to_string()]).ok_or_else(|| {
                 LaunchFileError::at(
                     location,
                     format!("exec: there is no program {executable:?} on PATH; name its package: pkg=\"…\", or write its path"),
@@ -126,9 +124,9 @@ impl Builder {
             .attributes
             .context
             .packages
-            .executable(&package, &executable);
+            .program(&package, &executable);
         found
-            .map(text_of)
+            .map(|program| program.words().collect())
             .map_err(|message| LaunchFileError::at(location, message))
     }
 }
@@ -184,8 +182,4 @@ impl AttributeReader {
         }
         Ok(None)
     }
-}
-
-fn text_of(path: PathBuf) -> String {
-    path.display().to_string()
 }

@@ -825,11 +825,12 @@ def find_package(
     :raises LookupError: names similar packages.
     """
 
-def find_executable(
+def find_program(
     package: str, name: str, command: str | None = None, cargo_target: str | None = None
-) -> Path:
+) -> tuple[Path, list[str]]:
     """
-    The path of a package's program; see :func:`find_package`.
+    The path of a package's program, and the arguments that precede the caller's: none, but
+    for a built-in node; see :func:`find_package`.
 
     :raises LookupError: says why there is none.
     """

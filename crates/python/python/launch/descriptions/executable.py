@@ -42,6 +42,12 @@ def _performed_variables(
         for name, value in variables}
 
 
+def _words(context: LaunchContext, part: List[Substitution]) -> List[str]:
+    """Return the word of a part of a command, or the words of a program in a package."""
+    words = getattr(part[0], 'words', None) if len(part) == 1 else None
+    return words(context) if words else [perform_substitutions(context, part)]
+
+
 class Executable:
     """A command, its working folder and its environment."""
 
@@ -144,8 +150,10 @@ class Executable:
 
     def prepare(self, context: LaunchContext, action: Action) -> None:
         """Evaluate all substitutions."""
-        command = [perform_substitutions(context, part) for part in self.__cmd]
-        program = os.path.basename(command[0])
+        first, *rest = (_words(context, part) for part in self.__cmd)
+        command = [*first, *(word for words in rest for word in words)]
+        # The last word of a built-in node is its name.
+        program = os.path.basename(first[-1])
         name = program if self.__name is None else perform_substitutions(context, self.__name)
         is_prefixed = True
         if self.__prefix_filter is not None:

@@ -11,7 +11,7 @@ from launch.utilities import (
 )
 
 from launch_ros.substitutions.find_package import FindPackagePrefix
-from launch_ros.utilities.packages import find_executable
+from launch_ros.utilities.packages import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,15 +47,19 @@ class ExecutableInPackage(FindPackagePrefix):
             f'exec={describe_substitutions(self.__executable)})')
 
     def perform(self, context: LaunchContext) -> str:
-        """Return the path."""
+        """Return the path, with the further words of a built-in node."""
+        return ' '.join(self.words(context))
+
+    def words(self, context: LaunchContext) -> List[str]:
+        """Return the first words of the program's command line: its path, and those of Pteros."""
         executable = perform_substitutions(context, self.__executable)
         package = perform_substitutions(context, self.package)
-        path, reason = find_executable(package, executable)
-        if path is not None:
-            return path
+        words, reason = find_program(package, executable)
+        if words:
+            return words
         plan = plan_of(context)
         if plan is None:
             raise SubstitutionFailure(reason)
         path = f'{package}/{executable}'
         plan.add_missing(reason, path)
-        return path
+        return [path]

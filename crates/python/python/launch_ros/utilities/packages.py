@@ -11,24 +11,27 @@ from ament_index_python.packages import PackageNotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional, Tuple
+    from typing import List, Optional, Tuple
 
 COMMAND_VARIABLE = 'PTEROS_COMMAND'
 """Environment variable with the path of the command that has started this Python."""
 
 
-def find_executable(package: str, executable: str) -> Tuple[Optional[str], str]:
+def find_program(package: str, executable: str) -> Tuple[List[str], str]:
     """
-    Return the path of a program of a package, or ``None`` and the reason.
+    Return the first words of the command line of a package's program, or none and the reason.
+
+    They are its path. A built-in node has further ones.
 
     :raises PackageNotFoundError: if there is no such package.
     """
     from pteros import _native
-    _find(package)
     try:
-        return str(_native.find_executable(package, executable, *_places())), ''
+        path, arguments = _native.find_program(package, executable, *_places())
+        return [str(path), *arguments], ''
     except LookupError as error:
-        return None, f"executable '{executable}' not found: {error}"
+        _find(package)
+        return [], f"executable '{executable}' not found: {error}"
 
 
 def find_share_folder(package: str) -> str:

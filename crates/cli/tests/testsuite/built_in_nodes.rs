@@ -1,0 +1,76 @@
+//! Built-in nodes by `pteros run` and by launch files, where their packages are missing.
+
+use crate::folder::LaunchFolder;
+use crate::support::{Domain, assert_contains, finish, start};
+
+const LAUNCH: &str = r#"<launch>
+  <node pkg="robot_state_publisher" exec="robot_state_publisher" output="screen">
+    <param name="robot_description" value="$(file-content robot.urdf)" type="str"/>
+  </node>
+</launch>"#;
+
+const ROBOT: &str = r#"<robot name="r"><link name="base"/><link name="laser"/>
+  <joint name="j" type="fixed"><parent link="base"/><child link="laser"/><origin xyz="0 0 0.25"/></joint>
+</robot>"#;
+
+fn folder() -> LaunchFolder {
+    let folder = LaunchFolder::new("built_in_nodes");
+    folder.write("robot.launch.xml", LAUNCH);
+    folder.write("robot.urdf", ROBOT);
+    folder
+}
+
+#[test]
+fn an_unchanged_launch_file_starts_the_built_in_node() {
+    let (folder, domain) = (folder(), Domain::new());
+    let mut command = folder.command("robot.launch.xml");
+    command.env("ROS_DOMAIN_ID", domain.id().to_string());
+    let mut launch = start(command);
+    while !launch
+        .line()
+        .contains("built-in node of Pteros, because package")
+    {}
+    let words = "topic echo /tf_static --once --field transforms[0] --qos-reliability reliable --qos-durability transient_local";
+    let transform = domain.run(words).ok();
+    assert_contains(&transform, "child_frame_id: laser");
+    assert_contains(&transform, "z: 0.25");
+}
+
+#[test]
+fn a_switch_leaves_the_built_in_nodes_out() {
+    let folder = folder();
+    let mut command = folder.command("robot.launch.xml");
+    command.env("PTEROS_BUILT_IN_NODES", "off");
+    let answer = finish(command);
+    assert_ne!(answer.code, Some(0));
+    assert_contains(&answer.err, "there is no package \"robot_state_publisher\"");
+}
+
+#[test]
+fn an_installed_program_comes_first() {
+    let folder = folder();
+    folder.write(
+        "prefix/share/ament_index/resource_index/packages/tf2_ros",
+        "",
+    );
+    folder.write_script(
+        "prefix/lib/tf2_ros/static_transform_publisher",
+        "#!/bin/sh\necho the real one\n",
+    );
+    let run = |program: &str, prefix: &str| {
+        let mut command = crate::support::pteros();
+        command
+            .args(["run", "tf2_ros", program, "--help"])
+            .env("AMENT_PREFIX_PATH", prefix);
+        finish(command)
+    };
+    let prefix = folder.text("prefix");
+    assert_eq!(
+        run("static_transform_publisher", &prefix).ok(),
+        "the real one\n"
+    );
+    let usage = run("static_transform_publisher", "").failed(1);
+    assert_contains(&usage, "usage: static_transform_publisher [--x X]");
+    let unknown = run("static_transform", "").failed(1);
+    assert_contains(&unknown, "built in of it: static_transform_publisher");
+}
