@@ -145,12 +145,11 @@ const TABLES: Suite = Suite {
 };
 
 /// The suites of an installation that a folder beside the checkout brings: minutes.
-const SUITES_BESIDE: [Suite; 6] = [
+const SUITES_BESIDE: [Suite; 5] = [
     gtest_suite("test_rmw_implementation", &["on"]),
     RCLCPP,
     gtest_suite("rclcpp_action", &["on"]),
     gtest_suite("rclcpp_lifecycle", &["on"]),
-    COMMUNICATION,
     TABLES,
 ];
 
