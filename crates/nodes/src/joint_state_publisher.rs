@@ -18,8 +18,8 @@ use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::{TimerOptions, error, info, warn};
 
-use crate::RunningNode;
 use crate::any_parameter::{declaring_overrides, given_or, number, text, texts, truth};
+use crate::running_node::RunningNode;
 use crate::urdf::{Joint, JointKind, Limits, Mimic, Urdf};
 
 /// Starts the node. A first argument is the URDF file to read in place of the topic.

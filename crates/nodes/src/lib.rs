@@ -13,16 +13,18 @@ mod map_file;
 mod map_server;
 mod mux;
 mod robot_state_publisher;
+mod running_node;
 mod static_transform_publisher;
 mod topic_tools;
 mod twist_mux;
 pub mod urdf;
 
-use std::any::Any;
 use std::fmt;
 
 use pteros::component::ComponentError;
 use pteros::prelude::*;
+
+pub use running_node::RunningNode;
 
 /// Starts a node in a context, with the arguments outside of `--ros-args`.
 type Start = fn(&Context, &[String]) -> Result<RunningNode, ComponentError>;
@@ -96,27 +98,5 @@ impl BuiltInNode {
 impl fmt::Debug for BuiltInNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BuiltInNode({}/{})", self.package, self.executable)
-    }
-}
-
-/// A started node. It leaves the graph when dropped.
-#[must_use = "the node leaves the graph when this is dropped"]
-pub struct RunningNode {
-    node: Node,
-    _parts: Box<dyn Any + Send>,
-}
-
-impl RunningNode {
-    /// A node and what must live as long: its endpoints, timers and callbacks.
-    fn new(node: Node, parts: impl Any + Send) -> Self {
-        Self {
-            node,
-            _parts: Box::new(parts),
-        }
-    }
-
-    /// The node, for an executor to spin.
-    pub fn node(&self) -> &Node {
-        &self.node
     }
 }

@@ -20,8 +20,8 @@ use pteros::prelude::*;
 use pteros::service::Service;
 use pteros::{ServiceOptions, error, info};
 
-use crate::RunningNode;
 use crate::map_file::{self, MapError};
+use crate::running_node::RunningNode;
 
 /// Nav2's service, whose type no standard package has.
 const LOAD_MAP: &str = "nav2_msgs/srv/LoadMap";

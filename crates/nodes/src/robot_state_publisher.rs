@@ -20,7 +20,7 @@ use pteros::prelude::*;
 use pteros::tf::{StaticTransformBroadcaster, TransformBroadcaster};
 use pteros::{Logger, SubscriptionOptions, error, info, warn};
 
-use crate::RunningNode;
+use crate::running_node::RunningNode;
 use crate::urdf::{Joint, JointKind, Urdf};
 
 const DESCRIPTION: &str = "robot_description";

@@ -13,7 +13,7 @@ use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster};
 use pteros::warn;
 
-use crate::RunningNode;
+use crate::running_node::RunningNode;
 
 const USAGE: &str = "usage: static_transform_publisher [--x X] [--y Y] [--z Z] [--qx QX] [--qy QY] [--qz QZ] [--qw QW] [--roll ROLL] [--pitch PITCH] [--yaw YAW] --frame-id FRAME_ID --child-frame-id CHILD_FRAME_ID";
 

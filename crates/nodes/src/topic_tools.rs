@@ -24,8 +24,8 @@ use pteros::{
     PublisherOptions, SubscriptionOptions, TimerOptions, error, error_throttle, warn_throttle,
 };
 
-use crate::RunningNode;
 use crate::mux;
+use crate::running_node::RunningNode;
 
 /// How often the graph is looked at, as upstream.
 const DISCOVERY_PERIOD: Duration = Duration::from_millis(100);
@@ -188,7 +188,7 @@ fn nanos(seconds: f64) -> Option<i64> {
 
 /// What happens to a message.
 #[derive(Debug, PartialEq)]
-enum Verdict {
+enum Decision {
     Publish,
     Discard,
     PublishAfter(Duration),
@@ -217,7 +217,7 @@ enum Filter {
 }
 
 impl Filter {
-    fn judge(&mut self, now: i64, bytes: usize) -> Verdict {
+    fn judge(&mut self, now: i64, bytes: usize) -> Decision {
         let passes = match self {
             Self::Relay => true,
             Self::Messages { period, last } => {
@@ -254,12 +254,12 @@ impl Filter {
                 }
                 passes
             }
-            Self::Delay(delay) => return Verdict::PublishAfter(*delay),
+            Self::Delay(delay) => return Decision::PublishAfter(*delay),
         };
         if passes {
-            Verdict::Publish
+            Decision::Publish
         } else {
-            Verdict::Discard
+            Decision::Discard
         }
     }
 }
@@ -414,14 +414,14 @@ impl Tool {
         let now = self.node.now().as_nanos();
         let mut state = self.state.lock();
         match state.filter.judge(now, message.len()) {
-            Verdict::Publish => self.publish(&state, &message),
-            Verdict::Discard => {}
-            Verdict::PublishAfter(_) if state.delayed.len() >= DELAYED_MAX => warn_throttle!(
+            Decision::Publish => self.publish(&state, &message),
+            Decision::Discard => {}
+            Decision::PublishAfter(_) if state.delayed.len() >= DELAYED_MAX => warn_throttle!(
                 self.node.logger(),
                 REPORT_PERIOD,
                 "{DELAYED_MAX} messages are delayed already; new ones are dropped"
             ),
-            Verdict::PublishAfter(delay) => {
+            Decision::PublishAfter(delay) => {
                 let tool = Arc::downgrade(self);
                 let options = TimerOptions::new(delay).one_shot().on_ros_time();
                 // Timers of one period fire in order, so the front is this one's message.

@@ -13,8 +13,8 @@ use pteros::interfaces::std_msgs::msg::Bool;
 use pteros::prelude::*;
 use pteros::{error, info};
 
-use crate::RunningNode;
 use crate::any_parameter::{declaring_overrides, given_or, number, text, truth};
+use crate::running_node::RunningNode;
 
 /// Starts the node.
 pub(crate) fn start(context: &Context, _: &[String]) -> Result<RunningNode, ComponentError> {
