@@ -161,9 +161,9 @@ impl StaticTransform {
             .iter()
             .zip(numbers)
             .map(|(name, text)| float(name, text));
-        let transform = match numbers.collect::<Result<Vec<_>, _>>()?.as_slice() {
-            &[x, y, z, yaw, pitch, roll] => Isometry::from_rpy([x, y, z], [roll, pitch, yaw]),
-            &[x, y, z, qx, qy, qz, qw] => Isometry {
+        let transform = match *numbers.collect::<Result<Vec<_>, _>>()?.as_slice() {
+            [x, y, z, yaw, pitch, roll] => Isometry::from_rpy([x, y, z], [roll, pitch, yaw]),
+            [x, y, z, qx, qy, qz, qw] => Isometry {
                 translation: [x, y, z],
                 rotation: [qx, qy, qz, qw],
             },

@@ -267,6 +267,7 @@ impl Drop for WakeHold<'_> {
 /// An entity's position in the queue of the executor that spins its node.
 ///
 /// Holds at most one queue entry at a time, however much work arrives.
+#[derive(Default)]
 pub struct ReadySlot {
     queued: ReadyFlag,
     /// Address of the queue in `target`; null: none. It is compared, never followed.
@@ -278,16 +279,6 @@ pub struct ReadySlot {
 struct SlotTarget {
     queue: Option<Arc<ReadyQueue>>,
     task: Option<Weak<dyn Task>>,
-}
-
-impl Default for ReadySlot {
-    fn default() -> Self {
-        Self {
-            queued: ReadyFlag::default(),
-            attached: AtomicPtr::default(),
-            target: Mutex::default(),
-        }
-    }
 }
 
 impl ReadySlot {

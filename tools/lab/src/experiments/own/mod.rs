@@ -24,7 +24,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::lab::Lab;
 use crate::measurement::{Better, Extent, Metric, Statistic};
-use crate::report_items::{Table, TableEntry, Tone};
+use crate::report_items::{Table, TableEntry};
 
 /// Time limit for a process to start, to match and to end.
 const TIMEOUT: Duration = Duration::from_secs(25);
