@@ -144,14 +144,15 @@ impl RetransmissionCredit {
     /// Notes that the burst ended when `left` bytes of a probe were not sent, as one of a
     /// flow controller does after a datagram. The pause is as much shorter as the probe.
     pub fn shorten_probe(&mut self, left: usize) {
+        const WHOLE: i64 = PROBE_BYTES as i64;
         let sent = PROBE_BYTES.saturating_sub(left);
         if sent == 0 {
             return;
         }
         let pause = self.probe_at.since(self.probed_at).as_nanos();
         let share = i64::try_from(sent).unwrap_or(0);
-        let whole = i64::try_from(PROBE_BYTES).unwrap_or(i64::MAX);
-        let pause = Duration::from_nanos(pause.saturating_mul(share) / whole);
+        let pause = pause.saturating_mul(share).saturating_div(WHOLE);
+        let pause = Duration::from_nanos(pause);
         self.probe_at = self.probed_at.after(pause.max(PROBE_PAUSE_MIN));
     }
 
