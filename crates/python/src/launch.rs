@@ -235,6 +235,10 @@ impl Respawns {
 /// The packages of this process's environment, and of the workspace of the current folder
 /// unless that has the package. `command` is the program that has started this Python,
 /// `cargo_target` the value of `CARGO_TARGET_DIR`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a launch file may have set the switch for what it starts"
+)]
 fn packages(name: &str, command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages {
     let index = ComponentIndex::of_program(command.clone());
     let switch = std::env::var_os(built_in_nodes::SWITCH);
