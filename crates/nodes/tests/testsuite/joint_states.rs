@@ -72,8 +72,10 @@ fn sources_and_dependent_joints_set_positions() {
         .create_publisher::<JointState>("/moved")
         .unwrap();
     assert!(moved.wait_for_matched(1, TIMEOUT));
-    let mut source = JointState::default();
-    source.name = vec!["turn".into(), "unknown".into()];
+    let mut source = JointState {
+        name: vec!["turn".into(), "unknown".into()],
+        ..JointState::default()
+    };
     source.position = vec![0.25, 9.0];
     moved.publish_owned(source).unwrap();
     let state = state_of(&started, |state| state.position.first() == Some(&0.25));

@@ -148,7 +148,7 @@ fn samples_of_a_repeat_that_was_never_finished_do_not_count() {
     std::fs::write(&samples, format!("{whole}local,reliable,256,pte")).expect("written");
     let read = store.samples("m16.1").expect("samples");
     assert_eq!(read.len(), 36);
-    write(&store, 4096, "pteros", [1.0, 1.0, 1.0], 0);
+    write(&store, 4096, "pteros", &[1.0, 1.0, 1.0], 0);
     assert_eq!(store.samples("m16.1").expect("samples").len(), 45);
 }
 
