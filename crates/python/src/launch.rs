@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use pteros::parameter::{ParameterType, ParameterValue};
 use pteros_container::ComponentIndex;
 use pteros_launch::Packages;
-use pteros_launch::built_in_nodes;
 use pteros_launch::command_output::{CommandFailure, CommandLimits, RunningCommand, StandardError};
 use pteros_launch::launch_state_machine::RespawnBackoff;
 use pteros_launch::node_arguments::{ParameterArgument, ParameterSource, parameter_arguments};
@@ -235,15 +234,9 @@ impl Respawns {
 /// The packages of this process's environment, and of the workspace of the current folder
 /// unless that has the package. `command` is the program that has started this Python,
 /// `cargo_target` the value of `CARGO_TARGET_DIR`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a launch file may have set the switch for what it starts"
-)]
 fn packages(name: &str, command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages {
-    let index = ComponentIndex::of_program(command.clone());
-    let switch = std::env::var_os(built_in_nodes::SWITCH);
-    let packages =
-        Packages::new(&index, cargo_target).with_built_in_nodes(command, switch.as_deref());
+    let index = ComponentIndex::of_program(command);
+    let packages = Packages::new(&index, cargo_target);
     if packages.is_installed(name) {
         packages
     } else {
@@ -277,17 +270,23 @@ fn find_package(
 
 /// The path of a package's program, and the arguments that precede the caller's, which
 /// only a built-in node has; `LookupError` with the reason and similar names.
+/// `built_in_nodes` is the value of their switch.
 #[pyfunction]
-#[pyo3(signature = (package, name, command=None, cargo_target=None))]
+#[pyo3(signature = (package, name, command=None, cargo_target=None, built_in_nodes=None))]
 fn find_program(
     py: Python<'_>,
     package: OsString,
     name: OsString,
     command: Option<PathBuf>,
     cargo_target: Option<PathBuf>,
+    built_in_nodes: Option<OsString>,
 ) -> PyResult<(PathBuf, Vec<String>)> {
     let (package, name) = (utf8("package", &package)?, utf8("program", &name)?);
-    let found = py.detach(|| packages(package, command, cargo_target).program(package, name));
+    let found = py.detach(|| {
+        packages(package, command.clone(), cargo_target)
+            .with_built_in_nodes(command, built_in_nodes.as_deref())
+            .program(package, name)
+    });
     let found = found.map_err(PyLookupError::new_err)?;
     Ok((found.path, found.arguments))
 }

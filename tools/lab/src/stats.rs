@@ -196,7 +196,11 @@ mod tests {
         assert_eq!(of(&[10.0, 11.0, 25.0], &[20.0, 21.0, 30.0]), Unclear);
         assert_eq!(of(&[10.0, 10.2], &[10.3, 10.4]), Equal);
         assert_eq!(of(&[10.0], &[20.0]), Unclear);
-        assert_eq!(compare(&[5.0, 6.0], &[1.0, 2.0], Better::Higher), Wins);
+        assert_eq!(
+            compare(&[5.0, 6.0, 7.0], &[1.0, 2.0, 3.0], Better::Higher),
+            Wins
+        );
+        assert_eq!(of(&[10.0, 11.0], &[20.0, 21.0]), Unclear, "too few");
         assert_eq!(of(&[], &[1.0]), Unclear);
     }
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 COMMAND_VARIABLE = 'PTEROS_COMMAND'
 """Environment variable with the path of the command that has started this Python."""
 
+SWITCH_VARIABLE = 'PTEROS_BUILT_IN_NODES'
+"""Environment variable that leaves out the command's built-in nodes."""
+
 
 def find_program(package: str, executable: str) -> Tuple[List[str], str]:
     """
@@ -27,7 +30,8 @@ def find_program(package: str, executable: str) -> Tuple[List[str], str]:
     """
     from pteros import _native
     try:
-        path, arguments = _native.find_program(package, executable, *_places())
+        switch = os.environ.get(SWITCH_VARIABLE)
+        path, arguments = _native.find_program(package, executable, *_places(), switch)
         return [str(path), *arguments], ''
     except LookupError as error:
         _find(package)
