@@ -23,7 +23,7 @@ pub struct ViewVerb {
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
-    /// What viewers may change, separated by commas [default: nothing]
+    /// Changes that viewers may make, separated by commas [default: nothing]
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     allow: Vec<Change>,
     /// Show only topics and services with matching names; may be repeated [default: all]
@@ -42,7 +42,7 @@ const AFTER_HELP: &str = "\
 It prints the URL of the page, which has a secret token. Foxglove and Lichtblick connect to the
 same address with ws:// in place of http://.";
 
-/// What viewers may change.
+/// A change that viewers may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Change {
     /// Publish messages

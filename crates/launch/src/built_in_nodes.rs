@@ -53,7 +53,7 @@ pub fn are_on(switch: Option<&OsStr>) -> bool {
     switch.is_none_or(|value| value != "off")
 }
 
-/// What to say of a package that is not found: its built-in nodes.
+/// The end of an error about a package that is not found: its built-in nodes.
 pub(crate) fn hint(package: &str) -> String {
     let programs = NAMES.iter().filter(|(of, _)| *of == package);
     let programs: Vec<&str> = programs.map(|(_, name)| *name).collect();

@@ -87,7 +87,7 @@ pub(crate) fn start(
 
 #[derive(Clone)]
 struct Settings {
-    /// What a free joint has from the beginning.
+    /// The values that a free joint has from the beginning.
     positions: bool,
     velocities: bool,
     efforts: bool,
@@ -106,7 +106,7 @@ impl Settings {
         };
         let mut zeros = BTreeMap::new();
         for name in node.parameter_names("zeros") {
-            let joint = name.trim_start_matches("zeros.").to_owned();
+            let joint = name.strip_prefix("zeros.").unwrap_or(&name).to_owned();
             zeros.insert(joint, number(&name, &node.parameter(&name)?)?);
         }
         Ok(Self {
@@ -126,7 +126,7 @@ impl Settings {
 fn dependent_joints(node: &Node) -> Result<BTreeMap<String, Mimic>, ComponentError> {
     let mut joints: BTreeMap<String, Mimic> = BTreeMap::new();
     for name in node.parameter_names("dependent_joints") {
-        let path = name.trim_start_matches("dependent_joints.");
+        let path = name.strip_prefix("dependent_joints.").unwrap_or(&name);
         let Some((joint, field)) = path.split_once('.') else {
             return Err(format!("Invalid dependent_joint name '{path}'").into());
         };

@@ -81,7 +81,7 @@ pub(crate) fn start(
     Ok(RunningNode::new(node, frames))
 }
 
-/// What the command line asks for.
+/// The requested transform, and its frames.
 #[derive(Debug, PartialEq)]
 struct StaticTransform {
     transform: Isometry,

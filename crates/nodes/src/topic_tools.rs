@@ -186,7 +186,7 @@ fn nanos(seconds: f64) -> Option<i64> {
         .filter(|nanos| *nanos > 0)
 }
 
-/// What happens to a message.
+/// The outcome for a message.
 #[derive(Debug, PartialEq)]
 enum Decision {
     Publish,
@@ -202,7 +202,7 @@ enum Filter {
         period: i64,
         last: i64,
     },
-    /// What was sent within the window: time and bytes.
+    /// Time and bytes of each message that was sent within the window.
     Bytes {
         per_second: i64,
         window: i64,

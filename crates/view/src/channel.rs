@@ -76,7 +76,7 @@ pub struct Channels {
     last_id: u32,
 }
 
-/// What a new channel is made of.
+/// The parts of a new channel.
 pub struct NewChannel {
     pub key: ChannelKey,
     pub schema: String,

@@ -29,7 +29,7 @@ const LATCHED_DEPTH: usize = 1000;
 const RELIABLE_DEPTH: usize = 100;
 const BEST_EFFORT_DEPTH: usize = 1;
 
-/// What the publishers of a topic offer, as far as it matters for a feed.
+/// The QoS that the publishers of a topic offer, as far as it matters for a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// All are reliable.

@@ -22,7 +22,7 @@ use crate::server::Server;
 use crate::service_calls::Calls;
 use crate::{assets, parameters};
 
-/// What a viewer has asked for. Its end ends the subscriptions.
+/// The requests of a viewer. Its end ends the subscriptions.
 pub struct Session {
     server: Arc<Server>,
     client: Arc<Client>,

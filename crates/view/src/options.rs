@@ -24,7 +24,7 @@ pub type NameFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// The share folder of a package, by its name.
 pub type PackageFinder = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
-/// What viewers may change. Nothing by default.
+/// The changes that viewers may make. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Viewers may publish.
@@ -40,7 +40,7 @@ pub struct Allowed {
 pub struct ViewOptions {
     /// The address to listen at; port 0 means a free one. 127.0.0.1:8765 by default.
     pub address: SocketAddr,
-    /// What viewers may change.
+    /// The changes that viewers may make.
     pub allowed: Allowed,
     /// Shown topics and services.
     pub filter: NameFilter,

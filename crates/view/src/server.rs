@@ -26,7 +26,7 @@ use crate::protocol::{self, CDR, JSON, Level};
 use crate::services::Services;
 use crate::token::Token;
 
-/// What all threads of a server share.
+/// The state that all threads of a server share.
 pub struct Server {
     pub node: Node,
     pub graph: Graph,
@@ -47,7 +47,7 @@ pub struct Server {
     last_client: AtomicU64,
 }
 
-/// The viewers, and what all of them were told.
+/// The viewers, and the graph that all of them were told of.
 #[derive(Default)]
 pub struct Viewers {
     pub clients: BTreeMap<u64, Arc<Client>>,

@@ -16,7 +16,7 @@ use crate::server::Server;
 /// Mismatches that are reported of one topic.
 const MISMATCHES_MAX: usize = 16;
 
-/// What the last report was made of.
+/// The counts behind the last report.
 #[derive(Default)]
 pub struct Statistics {
     revision: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Statistics {
     counted_at: Option<Instant>,
 }
 
-/// What passed through a topic since the last report.
+/// Rates and losses of a topic since the last report.
 #[derive(Default)]
 struct Flow {
     rate: f64,

@@ -410,8 +410,8 @@ fn is_compared(ours: &str, peer: &str) -> bool {
         None => String::new(),
     };
     let is_ours = |name: &str| name.starts_with(OURS) || name.ends_with(PLUG_IN);
-    let is_judged = ours == OURS || ours == WHEEL || ours.ends_with(PLUG_IN);
-    is_judged && !is_ours(peer) && peer != FLOOR && client(ours) == client(peer)
+    let is_reported = ours == OURS || ours == WHEEL || ours.ends_with(PLUG_IN);
+    is_reported && !is_ours(peer) && peer != FLOOR && client(ours) == client(peer)
 }
 
 /// All findings: a metric that is significantly worse, or worse by more than 5 % where
