@@ -15,6 +15,8 @@
 //! (`writer/reader_reset`): they miss what the earlier one had acknowledged. If we
 //! sent it nothing, only the participant lease or a dispose ends the old match.
 
+use core::mem;
+
 use crate::time::{Duration, Instant};
 
 /// A count that does not grow is a repeat, unless its sender was silent this long:
@@ -38,8 +40,10 @@ const COUNT_STEP_MAX: i32 = 1 << 16;
 const LEAP_MIN: i32 = 3;
 /// After a forged leap the true counts continue at most so far above the count before.
 const CONTINUED_MAX: i32 = 1 << 12;
-/// So many counts that continue below a leap prove that it was forged, and so many above
-/// it that it was not.
+/// ... and from one to the next by at most so much.
+const CONTINUED_STEP_MAX: i32 = 1 << 6;
+/// So many counts in a row that continue below a leap prove that it was forged, and so
+/// many above it that it was not.
 const PROOFS: u8 = 3;
 
 /// Whether `count` is so far above the last one that a second message must confirm
@@ -69,10 +73,11 @@ pub(crate) struct CountLeap(Option<Leap>);
 struct Leap {
     /// The count before it.
     from: u32,
-    /// The last count that continues that one.
+    /// The last count between that one and the highest.
     before: u32,
     /// The highest count.
     top: u32,
+    /// Counts up to `before` that grew by small steps.
     continued: u8,
     above: u8,
 }
@@ -91,14 +96,19 @@ impl CountLeap {
             self.0 = None;
             return false;
         }
-        if step(leap.top) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
+        let is_between = step(leap.top) < 0 && (1..=CONTINUED_MAX).contains(&step(leap.from));
+        if !is_between || step(leap.before) == 0 {
             return false;
         }
-        leap.before = count;
-        leap.continued = leap.continued.saturating_add(1);
+        // A second forged count below the leap continues nothing.
+        let is_next = (1..=CONTINUED_STEP_MAX).contains(&step(leap.before));
+        let streak = if is_next { leap.continued } else { 0 };
+        leap.continued = streak.saturating_add(1);
+        let before = mem::replace(&mut leap.before, count);
         let is_forged = leap.continued >= PROOFS;
         if is_forged {
             self.0 = None;
+            self.note(Some(before), count);
         }
         is_forged
     }
@@ -334,6 +344,25 @@ mod tests {
         assert!(!counts.accept(at(200), 253, false));
         assert!(counts.accept(at(300), 254, false));
         assert!(!counts.counts_went_back());
+    }
+
+    /// Found by the simulator (seed 10000023449): a second forged count below the first one
+    /// was taken for the third that continues, and silenced the true ones again.
+    #[test]
+    fn a_second_forged_count_below_a_leap_is_found_too() {
+        for second in [150, 235, 1_000, 4_000] {
+            let mut counts = HeartbeatCounts::default();
+            counts.accept(at(0), 133, false);
+            assert!(counts.accept(at(10), 6_528, false));
+            assert!(!counts.accept(at(20), 134, false));
+            assert!(!counts.accept(at(30), 135, false));
+            counts.accept(at(40), second, false);
+            for (ms, count) in [(50, 136), (60, 137)] {
+                assert!(!counts.accept(at(ms), count, false), "after {second}");
+            }
+            assert!(counts.accept(at(70), 138, false), "after {second}");
+            assert!(!counts.counts_went_back());
+        }
     }
 
     #[test]
