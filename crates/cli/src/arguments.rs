@@ -64,7 +64,7 @@ impl CommandLine {
         let matches = command.try_get_matches_from(words);
         let matches = matches.map_err(|error| {
             if takes_yaml {
-                with_quotes_tip(error)
+                with_tip(error)
             } else {
                 error
             }
@@ -112,19 +112,29 @@ fn takes_yaml(words: &[OsString]) -> bool {
         .any(|(of, with)| noun.is_some_and(|noun| noun == of) && verb.is_some_and(|v| v == with))
 }
 
-/// Adds to the error of a word too many that values with blanks need quotes.
-fn with_quotes_tip(mut error: clap::Error) -> clap::Error {
+/// Adds to the error of a word too many that values with blanks need quotes, and to that of
+/// a ROS argument what it follows.
+fn with_tip(mut error: clap::Error) -> clap::Error {
     let word = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) => word.clone(),
         _ => return error,
     };
-    if error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') {
-        let tip = "a value with blanks is one word in quotes, as 'data: hi' or '[1, 2]'";
+    let tip = if ROS_ARGUMENTS.contains(&&*word) || word.contains(":=") {
+        "ROS arguments follow --ros-args, as in: --ros-args -r chatter:=news -p rate:=2"
+    } else if word.starts_with('-') {
+        return error;
+    } else {
+        "a value with blanks is one word in quotes, as 'data: hi' or '[1, 2]'"
+    };
+    if error.kind() == ErrorKind::UnknownArgument {
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);
     }
     error
 }
+
+/// Flags that only nodes take, and only behind `--ros-args`.
+const ROS_ARGUMENTS: [&str; 5] = ["-r", "--remap", "-p", "--param", "--params-file"];
 
 /// Short forms of two letters that ros2 doctor has: whether of `doctor hello`, the
 /// short form, the long form.

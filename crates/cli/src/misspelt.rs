@@ -30,7 +30,8 @@ pub fn refuse_misspelt<'a>(
 
 /// The warning about a topic that the graph lacks, with close names among `known`.
 pub fn not_published<'a>(topic: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let similar = did_you_mean(topic, known);
+    let others = known.into_iter().filter(|known| *known != topic);
+    let similar = did_you_mean(topic, others);
     let similar = similar.trim_end_matches('.');
     format!("WARNING: topic [{topic}] does not appear to be published yet{similar}")
 }
@@ -50,7 +51,15 @@ pub fn not_subscribed<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{not_subscribed, refuse_misspelt};
+    use super::{not_published, not_subscribed, refuse_misspelt};
+
+    #[test]
+    fn a_topic_with_subscriptions_alone_is_not_suggested_for_itself() {
+        let warning = not_published("/chatter", ["/chatter", "/scan"]);
+        assert!(!warning.contains("did you mean"), "{warning}");
+        let warning = not_published("/chater", ["/chatter", "/scan"]);
+        assert!(warning.ends_with("; did you mean /chatter?"), "{warning}");
+    }
 
     #[test]
     fn a_publisher_is_warned_of_a_close_topic_alone() {

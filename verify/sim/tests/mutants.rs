@@ -261,3 +261,23 @@ fn five_classes_of_fresh_seeds_keep_all_invariants() {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }
+
+/// - A second forged count below a leap was taken for the proof that the leap was forged
+///   (10000023449).
+/// - A reader counted as lost what heartbeats from before its match named (10600023491).
+/// - Datagrams of another stack kept a path in use that its neighbours on the same host did
+///   not hear on any more (10700020252).
+/// - The rule expected 20 and 27 MB of large samples within a second and a half, although
+///   their writers have no credit left after the faults (10700027083, 10600004922).
+#[test]
+fn four_further_classes_of_fresh_seeds_keep_all_invariants() {
+    for seed in [
+        10_000_023_449,
+        10_600_023_491,
+        10_700_020_252,
+        10_700_027_083,
+        10_600_004_922,
+    ] {
+        assert_sound(&Graphs, seed, &Options::default());
+    }
+}

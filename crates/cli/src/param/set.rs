@@ -74,8 +74,7 @@ impl NodeOutcome {
                 format!("; its description: pteros param describe {node} {name}")
             } else {
                 let similar = did_you_mean(name, known.iter().map(String::as_str));
-                let similar = similar.trim_end_matches('.');
-                format!("{similar}; its parameters: pteros param list {node}")
+                format!("{similar} Its parameters: pteros param list {node}")
             };
         }
         Ok(Self { result, remedy })

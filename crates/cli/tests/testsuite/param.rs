@@ -214,11 +214,11 @@ fn mistakes_with_parameters_are_reported() {
         ("param load /robot/left /nowhere.yaml", "/nowhere.yaml"),
         (
             "param set /robot/right sped 1.0",
-            "did you mean speed?; its parameters: pteros param list /robot/right",
+            "did you mean speed? Its parameters: pteros param list /robot/right",
         ),
         (
             "param delete /robot/right colour",
-            "; its parameters: pteros param list /robot/right",
+            ". Its parameters: pteros param list /robot/right",
         ),
         ("param get /robot/left", "PARAMETER_NAME"),
     ] {

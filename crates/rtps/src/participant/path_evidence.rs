@@ -128,6 +128,8 @@ pub(super) struct Address {
     /// Until then only path answers count: the peer repeats its question, so it does not
     /// hear us.
     pub(super) one_way_until: Instant,
+    /// A participant there answers questions where they come from: it is of Pteros.
+    pub(super) has_answering_peer: bool,
 }
 
 impl Address {
@@ -140,7 +142,16 @@ impl Address {
         last_asked_at: Instant::ZERO,
         next_ask_at: Instant::ZERO,
         one_way_until: Instant::ZERO,
+        has_answering_peer: false,
     };
+
+    /// The same evidence, before the peers there are looked at.
+    pub(super) const fn without_peers(self) -> Self {
+        Self {
+            has_answering_peer: false,
+            ..self
+        }
+    }
 
     /// Notes a datagram that does not prove that it receives: the first question is
     /// asked later. Once it is asked, only answers count.

@@ -8,7 +8,8 @@
 //! - While an address in use is quiet, it is asked: a HEARTBEAT of a built-in topic
 //!   with the liveliness flag, which no other one there has. The peer answers with a
 //!   final one to where the question came from, whatever path it uses itself. Other
-//!   stacks answer with an ACKNACK, so any of their datagrams counts as an answer.
+//!   stacks answer with an ACKNACK, so any of their datagrams counts as an answer,
+//!   unless a participant of Pteros has the same address.
 //! - A participant that announces itself from an address that it has not proven is asked
 //!   in the same way. Otherwise its answer would go to the address in use, which may carry
 //!   nothing any more.
@@ -223,8 +224,9 @@ impl RemoteParticipants {
         if address.is_one_way(now) {
             return;
         }
-        // Other stacks do not answer where they were asked.
-        if peer.data.vendor != VendorId::PTEROS {
+        // Other stacks do not answer where they were asked. Beside a participant that does,
+        // their datagrams prove nothing: they may only reach us (seed 10700020252).
+        if peer.data.vendor != VendorId::PTEROS && !address.has_answering_peer {
             self.paths.note_answer(now, ip);
             return;
         }
@@ -351,8 +353,9 @@ impl RemoteParticipants {
                 continue;
             }
             for at in &candidates {
-                let address = known.remove(&at.ip);
-                kept.entry(at.ip).or_insert(address.unwrap_or(Address::NEW));
+                let address = known.remove(&at.ip).map(Address::without_peers);
+                let address = kept.entry(at.ip).or_insert(address.unwrap_or(Address::NEW));
+                address.has_answering_peer |= peer.data.vendor == VendorId::PTEROS;
             }
             let chosen = judge_path(&local.config, now, prefix, peer, in_use, &candidates, &kept);
             moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));

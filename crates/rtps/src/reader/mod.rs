@@ -598,7 +598,7 @@ impl Reader {
         if has_early {
             proxy.deliver_early((first, last), &mut self.ready);
         }
-        let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
+        let lost = proxy.note_available(now, (first, last), is_for_us, &mut self.ready);
         if has_early {
             proxy.begin_reread(now, first, last);
         }

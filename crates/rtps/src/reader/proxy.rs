@@ -27,6 +27,10 @@ use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
+/// So long after the first HEARTBEAT those to all readers may have waited in the socket
+/// since before the match. The writer answers the reader's first ACKNACK sooner.
+const MATCH_UNNAMED_MAX: Duration = Duration::from_millis(500);
+
 /// Receive queue: samples ready for the application, with its limit.
 #[derive(Debug)]
 pub(super) struct ReadyQueue {
@@ -92,6 +96,8 @@ pub(super) struct WriterProxy {
     known: IntervalSet,
     /// Numbers from here on count as lost when missing. Lower ones are history.
     losses_from: i64,
+    /// Until then a HEARTBEAT to all readers may be older than the match.
+    match_unnamed_until: Instant,
     /// The highest number known to exist.
     pub announced: i64,
     /// The highest number named by a heartbeat: sent completely. Of a history that is read
@@ -128,6 +134,7 @@ impl WriterProxy {
             next: 1,
             known: IntervalSet::new(limits.intervals_max),
             losses_from: 1,
+            match_unnamed_until: Instant::ZERO,
             announced: 0,
             sent_through: 0,
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
@@ -448,12 +455,16 @@ impl WriterProxy {
     /// else. Returns how many numbers are lost. `is_for_us`: no other reader is addressed.
     pub fn note_available(
         &mut self,
+        now: Instant,
         (first, last): (i64, i64),
         is_for_us: bool,
         ready: &mut ReadyQueue,
     ) -> u64 {
         let mut lost = 0;
         if self.synced {
+            if now < self.match_unnamed_until {
+                self.note_match(first, last, is_for_us);
+            }
             let unnamed = self.announced.saturating_add(1);
             if self.begin.was_matched_before && !self.begin.is_interrupted && first > unnamed {
                 // Omitted and never named: written while the writer did not match
@@ -464,7 +475,7 @@ impl WriterProxy {
             }
             lost = lost.saturating_add(self.mark_lost_below(first));
         } else {
-            lost = self.choose_start(first, last, is_for_us);
+            lost = self.choose_start(now, first, last, is_for_us);
         }
         self.announced = self.announced.max(last);
         self.sent_through = self.sent_through.max(last);
@@ -474,7 +485,7 @@ impl WriterProxy {
 
     /// Decides at the first heartbeat where to begin. Earlier samples are kept.
     /// Returns how many numbers an interruption of the match has lost.
-    fn choose_start(&mut self, first: i64, last: i64, is_for_us: bool) -> u64 {
+    fn choose_start(&mut self, now: Instant, first: i64, last: i64, is_for_us: bool) -> u64 {
         self.synced = true;
         let begin = match self.begin.start {
             HistoryStart::All => first,
@@ -502,6 +513,9 @@ impl WriterProxy {
         // A delayed earlier heartbeat names less than was received: none of that is
         // lost. The first number of Pteros is that of the match, for one reader alone.
         let is_of_match = is_for_us && self.habits.begins_at_match;
+        if !is_for_us && self.habits.begins_at_match {
+            self.match_unnamed_until = now + MATCH_UNNAMED_MAX;
+        }
         let losses_from = if is_of_match {
             first
         } else {
@@ -512,8 +526,21 @@ impl WriterProxy {
         if self.begin.is_interrupted && last >= self.begin.resume_at {
             self.losses_from = self.begin.resume_at;
             self.begin.interrupted_below = last.saturating_add(1);
+            self.match_unnamed_until = Instant::ZERO;
         }
         self.mark_lost_below(begin)
+    }
+
+    /// Takes the first number of the match from a HEARTBEAT after the first one. Those to
+    /// all readers may have waited in the socket since before the match (seed 10600023491):
+    /// what they name is not lost. The first one to this reader says where it begins.
+    fn note_match(&mut self, first: i64, last: i64, is_for_us: bool) {
+        if is_for_us {
+            self.losses_from = self.losses_from.min(first.max(self.begin.resume_at));
+            self.match_unnamed_until = Instant::ZERO;
+        } else {
+            self.losses_from = self.losses_from.max(last.saturating_add(1));
+        }
     }
 
     /// Marks numbers below `begin` as unavailable. Returns how many of them were

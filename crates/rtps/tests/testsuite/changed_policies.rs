@@ -243,6 +243,42 @@ fn samples_written_before_the_writer_matches_a_returning_reader_are_not_lost() {
     assert_eq!(total(&pair), 2);
 }
 
+/// Found by the simulator (seed 10600023491): a process was stopped, made a reader, and then
+/// read heartbeats to all readers that had waited since before. What they name may be gone.
+#[test]
+fn heartbeats_to_all_readers_from_before_the_match_cause_no_loss() {
+    let (mut pair, w, _) = joined(&EndpointQos::default());
+    let late = pair.reader(1, EndpointQos::default());
+    pair.match_writer_only(late, w);
+    let (writer, reader) = (pair.writer_guid(w), pair.guid(late).entity);
+    let source = Source::of(Header::ours(prefix(0)));
+    let now = pair.now();
+    let mut count = 1_000;
+    let mut hear = |pair: &mut Pair, reader, first, last| {
+        count += 1;
+        let heartbeat = Heartbeat {
+            reader,
+            writer: writer.entity,
+            first: SequenceNumber(first),
+            last: SequenceNumber(last),
+            count,
+            is_final: true,
+            liveliness: false,
+            group_info: None,
+        };
+        let machine = &mut pair.readers[late.0].machine;
+        machine.handle_heartbeat(now, &source, &heartbeat);
+        machine.stats().lost
+    };
+    for (first, last) in [(15, 23), (15, 24), (15, 26), (24, 28), (25, 29), (28, 32)] {
+        assert_eq!(hear(&mut pair, EntityId::UNKNOWN, first, last), 0, "{first}..{last}");
+    }
+    // The writer says where the match begins. From there on what is gone is lost.
+    assert_eq!(hear(&mut pair, reader, 31, 32), 0);
+    assert_eq!(hear(&mut pair, EntityId::UNKNOWN, 33, 36), 2);
+    assert_eq!(hear(&mut pair, reader, 36, 36), 5);
+}
+
 #[test]
 fn a_peer_that_changes_partition_unmatches_and_matches_without_an_incompatibility() {
     let mut domain = Domain::met(2);
