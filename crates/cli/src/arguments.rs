@@ -62,13 +62,7 @@ impl CommandLine {
         let words = with_separator(words);
         let takes_yaml = takes_yaml(&words);
         let matches = command.try_get_matches_from(words);
-        let matches = matches.map_err(|error| {
-            if takes_yaml {
-                with_tip(error)
-            } else {
-                error
-            }
-        });
+        let matches = matches.map_err(|error| if takes_yaml { with_tip(error) } else { error });
         Self::from_arg_matches(&matches?)
     }
 }

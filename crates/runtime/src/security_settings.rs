@@ -61,7 +61,7 @@ impl SecuritySettings {
                 KEYSTORE,
                 "",
                 "not set, though security is on",
-                "set it to the folder of the keystore, or unset ROS_SECURITY_ENABLE",
+                "set it to the folder of the keystore, or unset ROS_SECURITY_ENABLE; the program needs feature `security`",
             )
         })?;
         Ok(Some(Self {

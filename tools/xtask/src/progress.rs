@@ -7,12 +7,16 @@
 
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Pause between two lines of progress.
 const EVERY: Duration = Duration::from_secs(15);
 /// Longest line that is kept of cargo's output; the rest of a longer one is left out.
 const LINE_BYTES_MAX: usize = 64 * 1024;
+/// Lines that wait to be shown; then cargo waits.
+const LINES_MAX: usize = 256;
 
 /// Runs a cargo command that builds, without `--quiet`. Blocks until it ends.
 ///
@@ -27,30 +31,55 @@ pub fn run_build(cargo: &mut Command) -> io::Result<ExitStatus> {
         .env("CARGO_TERM_PROGRESS_WIDTH", "200")
         .stderr(Stdio::piped())
         .spawn()?;
-    let mut lines = ProgressLines::new(Instant::now());
-    if let Some(stderr) = child.stderr.take() {
-        let mut line = Vec::new();
-        for byte in BufReader::new(stderr).bytes() {
-            match byte? {
-                b'\r' | b'\n' => {
-                    let text = String::from_utf8_lossy(&line);
-                    if let Some(shown) = lines.next(&text, Instant::now()) {
-                        eprintln!("{shown}");
-                    }
-                    line.clear();
-                }
-                byte if line.len() < LINE_BYTES_MAX => line.push(byte),
-                _ => {}
-            }
+    let mut progress = ProgressLines::new(Instant::now());
+    let Some(stderr) = child.stderr.take() else {
+        return child.wait();
+    };
+    // A crate that builds for long changes nothing of the bar, so that no line comes.
+    let (sender, lines) = mpsc::sync_channel(LINES_MAX);
+    thread::spawn(move || send_lines(stderr, &sender));
+    loop {
+        let shown = match lines.recv_timeout(EVERY) {
+            Ok(line) => progress.next(&line?, Instant::now()),
+            Err(RecvTimeoutError::Timeout) => progress.repeat(Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        if let Some(shown) = shown {
+            eprintln!("{shown}");
         }
     }
     child.wait()
+}
+
+/// Sends the lines of cargo's output, until it ends or nobody reads them.
+fn send_lines(output: impl Read, lines: &SyncSender<io::Result<String>>) {
+    let mut line = Vec::new();
+    for byte in BufReader::new(output).bytes() {
+        let sent = match byte {
+            Ok(b'\r' | b'\n') => {
+                let text = String::from_utf8_lossy(&line).into_owned();
+                line.clear();
+                lines.send(Ok(text))
+            }
+            Ok(byte) if line.len() < LINE_BYTES_MAX => {
+                line.push(byte);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(error) => lines.send(Err(error)),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
 }
 
 /// What of cargo's output is shown, and when.
 struct ProgressLines {
     began: Instant,
     shown: Instant,
+    /// What the bar said last.
+    done: String,
 }
 
 impl ProgressLines {
@@ -58,7 +87,15 @@ impl ProgressLines {
         Self {
             began: now,
             shown: now,
+            done: String::new(),
         }
+    }
+
+    /// The line to show when cargo has been silent, once its bar has come.
+    fn repeat(&mut self, now: Instant) -> Option<String> {
+        self.shown = now;
+        let seconds = now.duration_since(self.began).as_secs();
+        (!self.done.is_empty()).then(|| format!("building, {seconds} s: {}", self.done))
     }
 
     /// The line to show for one of cargo's, if any.
@@ -71,11 +108,10 @@ impl ProgressLines {
             return None;
         }
         if let Some(progress) = bar.strip_prefix('[').filter(|bar| bar.contains("] ")) {
+            let (_, done) = progress.split_once("] ")?;
+            done.trim_end().clone_into(&mut self.done);
             let is_due = now.duration_since(self.shown) >= EVERY;
-            let (_, done) = progress.split_once("] ").filter(|_| is_due)?;
-            self.shown = now;
-            let seconds = now.duration_since(self.began).as_secs();
-            return Some(format!("building, {seconds} s: {}", done.trim_end()));
+            return is_due.then(|| self.repeat(now)).flatten();
         }
         let verb = words.split(' ').next().unwrap_or_default();
         let is_step = [
@@ -120,5 +156,10 @@ mod tests {
             Some("warning: unused variable")
         );
         assert_eq!(lines.next("\x1b[K", at(23)), None);
+        // The last crate builds on, and nothing of the bar changes.
+        assert_eq!(
+            lines.repeat(at(38)).as_deref(),
+            Some("building, 38 s: 121/431: pteros-dcps")
+        );
     }
 }

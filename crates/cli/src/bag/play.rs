@@ -303,6 +303,16 @@ pub fn play(
     for problem in bag.problems() {
         cli.console.note_row(format!("WARNING: {problem}"));
     }
+    let offset = options.part.start_offset;
+    if let Some((first, last)) = bag.span()
+        && offset > Duration::from_nanos(last.saturating_sub(first))
+    {
+        cli.console.note_row(format!(
+            "WARNING: --start-offset {} is past the end of the bag, after {:.3} s; only what is latched is played",
+            offset.as_secs_f64(),
+            Duration::from_nanos(last.saturating_sub(first)).as_secs_f64()
+        ));
+    }
     let session = Session::open_with(cli, Some(&flags.node_name), Ok)?;
     let player = Player::start(&session.node, bag, options)?;
     for skipped in player.skipped() {

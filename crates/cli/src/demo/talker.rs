@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub struct Talker {
     /// Stop after this many messages
-    #[arg(short = 't', long, value_name = "N")]
+    #[arg(short = 't', long, value_name = "N", value_parser = crate::value_parsers::count::<u64>)]
     times: Option<u64>,
 }
 

@@ -3,6 +3,7 @@
 use super::finding::{Finding, Findings};
 use crate::suggest::close_names;
 use pteros::config::{Config, VARIABLES, WireChoice};
+use std::ffi::OsStr;
 
 /// Variables that other parts than a context read.
 const OTHER_VARIABLES: &[&str] = &[
@@ -110,6 +111,13 @@ const KNOWN_PREFIXES: &[&str] = &[
     "ZENOH_",
 ];
 
+/// Variables that list folders.
+const FOLDER_LISTS: [&str; 3] = [
+    "AMENT_PREFIX_PATH",
+    "PTEROS_PREFIX",
+    "PTEROS_INTERFACE_PATH",
+];
+
 /// Checks all environment variables of the process.
 pub fn check() -> Vec<Finding> {
     let mut found = Findings::new("environment");
@@ -144,7 +152,24 @@ pub fn check() -> Vec<Finding> {
         .collect();
     names.sort();
     check_names(&names, &mut found);
+    for name in FOLDER_LISTS {
+        let value = std::env::var_os(name).unwrap_or_default();
+        check_folders(name, &value, &mut found);
+    }
     found.into_list()
+}
+
+/// Warns of each entry of a list of folders that is none: what is looked for there is
+/// found nowhere, and its error names the package alone.
+fn check_folders(name: &str, value: &OsStr, found: &mut Findings) {
+    for folder in std::env::split_paths(value) {
+        if !folder.as_os_str().is_empty() && !folder.is_dir() {
+            found.warn(
+                format!("{name} names {}, which is no folder", folder.display()),
+                "correct the entry, or remove it",
+            );
+        }
+    }
 }
 
 fn check_names(names: &[String], found: &mut Findings) {
@@ -203,6 +228,21 @@ fn is_misspelling(name: &str, meant: &str) -> bool {
 mod tests {
     use super::super::finding::FindingSeverity;
     use super::*;
+
+    #[test]
+    fn folders_that_are_not_there_are_named() {
+        let mut found = Findings::new("environment");
+        check_folders(
+            "PTEROS_PREFIX",
+            OsStr::new("/:/nowhere/at/all:"),
+            &mut found,
+        );
+        let texts: Vec<String> = found.into_list().into_iter().map(|f| f.text).collect();
+        assert_eq!(
+            texts,
+            ["PTEROS_PREFIX names /nowhere/at/all, which is no folder"]
+        );
+    }
 
     fn findings(names: &[&str]) -> Vec<(FindingSeverity, String)> {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();

@@ -136,8 +136,12 @@ fn counted(count: usize, noun: &str) -> String {
 /// The hint for a topic without publishers or without subscriptions.
 fn missing_side_hint(publisher_count: usize, subscription_count: usize) -> &'static str {
     match (publisher_count, subscription_count) {
-        (0, _) => "  no publisher: start one, or check its spelling, namespace and domain\n",
-        (_, 0) => "  no subscription: start one, or check its spelling, namespace and domain\n",
+        (0, _) => {
+            "  no publisher: start one, continue it if it is stopped, or check its spelling, namespace and domain\n"
+        }
+        (_, 0) => {
+            "  no subscription: start one, continue it if it is stopped, or check its spelling, namespace and domain\n"
+        }
         _ => "",
     }
 }

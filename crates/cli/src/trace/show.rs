@@ -60,6 +60,9 @@ fn all_topics_report(trace: &Trace) -> TraceReport {
             "; {lost} records were overwritten by newer ones, so the beginning is missing"
         );
     }
+    if hops == 0 {
+        text += "; publisher and subscription must both run below `pteros trace record`";
+    }
     text += "\n\n";
     text += &table_heading("TOPIC");
     let mut rows = Vec::new();

@@ -240,7 +240,8 @@ impl ParameterClient {
     }
 
     /// Sets the parameters that a file has for the node. Returns the result of each
-    /// by name. Without `wildcards`, only entries that name the node apply.
+    /// by name. Without `wildcards`, only entries that name the node apply. A value that the
+    /// node has already counts as set, also of a read-only parameter: a dump loads again.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -254,7 +255,17 @@ impl ParameterClient {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let outcomes = self.set_texts(&texts, timeout)?;
+        let mut outcomes = self.set_texts(&texts, timeout)?;
+        let refused = || texts.iter().zip(&outcomes).filter(|(_, set)| set.is_err());
+        let names: Vec<&str> = refused().map(|((name, _), _)| name.as_str()).collect();
+        if let Some(values) = (!names.is_empty()).then(|| self.get(&names, timeout)) {
+            let mut values = values?.into_iter();
+            for ((_, text), set) in texts.iter().zip(&mut outcomes) {
+                if set.is_err() && values.next().as_ref() == Some(text.value()) {
+                    *set = Ok(());
+                }
+            }
+        }
         let names = texts.into_iter().map(|(name, _)| name);
         Ok(names.zip(outcomes).collect())
     }

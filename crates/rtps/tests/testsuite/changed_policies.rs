@@ -271,7 +271,11 @@ fn heartbeats_to_all_readers_from_before_the_match_cause_no_loss() {
         machine.stats().lost
     };
     for (first, last) in [(15, 23), (15, 24), (15, 26), (24, 28), (25, 29), (28, 32)] {
-        assert_eq!(hear(&mut pair, EntityId::UNKNOWN, first, last), 0, "{first}..{last}");
+        assert_eq!(
+            hear(&mut pair, EntityId::UNKNOWN, first, last),
+            0,
+            "{first}..{last}"
+        );
     }
     // The writer says where the match begins. From there on what is gone is lost.
     assert_eq!(hear(&mut pair, reader, 31, 32), 0);

@@ -57,7 +57,9 @@ impl GraphWorld {
                 && writer.has_only_live_readers(&model)
                 && !writer.awaits_only_small_readers(&model)
         });
-        writers.map(|(w, writer)| (w, writer.unacknowledged_bytes())).collect()
+        writers
+            .map(|(w, writer)| (w, writer.unacknowledged_bytes()))
+            .collect()
     }
 
     /// Checks the reliable flows between two processes.
