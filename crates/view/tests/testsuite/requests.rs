@@ -6,9 +6,11 @@ use pteros::NamedQosExt;
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
+use pteros::interfaces::rcl_interfaces::msg::ParameterEvent;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::cdr::{from_payload, to_payload};
-use pteros::qos::Representation;
+use pteros::parameter::{Parameter, ParameterValue};
+use pteros::qos::{QosProfile, Representation};
 use pteros_test_support::folder::Folder;
 use pteros_view::ViewOptions;
 use serde_json::{Value, json};
@@ -108,40 +110,64 @@ fn parameters_are_read_and_set() {
     );
 }
 
+/// The rows of parameter updates up to this one.
+fn updates_until(viewer: &mut Viewer, last: &Value) -> Vec<Value> {
+    let mut rows = Vec::new();
+    while rows.last() != Some(last) {
+        let update = viewer.text("parameterValues");
+        rows.extend(update["parameters"].as_array().unwrap().iter().cloned());
+    }
+    rows
+}
+
 #[test]
 fn parameter_changes_are_pushed_to_viewers_that_want_them() {
     let robot = Robot::start(|options| {
         options.filter = std::sync::Arc::new(|name| !name.starts_with("/secret"));
     });
-    let secret = robot.node.context().create_node("secret").unwrap();
-    robot.node.declare_parameter("speed", 1.0).unwrap();
-    robot.node.declare_parameter("name", "a").unwrap();
+    let topic = "/parameter_events".qos(QosProfile::parameter_events());
+    let publisher = robot.node.create_publisher::<ParameterEvent>(topic);
+    let publisher = publisher.unwrap();
     let (mut one, mut all) = (robot.viewer(), robot.viewer());
     one.send(&json!({ "op": "subscribeParameterUpdates", "parameterNames": ["/robot.speed"] }));
     all.send(&json!({ "op": "subscribeParameterUpdates", "parameterNames": [] }));
-    // Until the server's subscription is matched, which the protocol does not tell.
-    let graph = robot.node.context().graph();
-    let is_heard = || !graph.subscriptions("/parameter_events").is_empty();
-    assert!(graph.wait_until(PATIENCE, is_heard));
-    let mut seen = Vec::new();
-    secret.declare_parameter("key", "x").unwrap();
-    robot.node.set_parameter("name", "b").unwrap();
-    robot.node.set_parameter("speed", 2.0).unwrap();
-    while seen.len() < 2 {
-        seen.push(all.text("parameterValues")["parameters"].clone());
+    for viewer in [&mut one, &mut all] {
+        // Refused at once, behind the request before it.
+        viewer.send(&json!({ "op": "subscribe", "subscriptions": [{}] }));
+        viewer.text("status");
     }
-    let speed = json!([{ "name": "/robot.speed", "value": 2.0, "type": "float64" }]);
-    assert_eq!(
-        seen,
-        [
-            json!([{ "name": "/robot.name", "value": "b" }]),
-            speed.clone()
-        ]
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    let set = |node: &str, name: &str, value: ParameterValue| {
+        let event = ParameterEvent {
+            node: node.into(),
+            changed_parameters: vec![Parameter::new(name, value).into_message()],
+            ..ParameterEvent::default()
+        };
+        publisher.publish(&event).unwrap();
+    };
+    set("/secret", "key", "x".into());
+    set("/robot", "name", "b".into());
+    set("/robot", "speed", 2.0.into());
+    let speed = json!({ "name": "/robot.speed", "value": 2.0, "type": "float64" });
+    let seen = updates_until(&mut all, &speed);
+    assert!(seen.contains(&json!({ "name": "/robot.name", "value": "b" })));
+    assert!(!format!("{seen:?}").contains("/secret"), "{seen:?}");
+    let seen = updates_until(&mut one, &speed);
+    assert!(
+        seen.iter().all(|row| row["name"] == "/robot.speed"),
+        "{seen:?}"
     );
-    assert_eq!(one.text("parameterValues")["parameters"], speed);
+    let gone = ParameterEvent {
+        node: "/robot".into(),
+        deleted_parameters: vec![Parameter::new("speed", 2.0).into_message()],
+        ..ParameterEvent::default()
+    };
+    publisher.publish(&gone).unwrap();
+    updates_until(&mut one, &json!({ "name": "/robot.speed" }));
     one.send(&json!({ "op": "unsubscribeParameterUpdates", "parameterNames": ["/robot.speed"] }));
     drop(all);
-    let is_unheard = || graph.subscriptions("/parameter_events").is_empty();
+    let graph = robot.node.context().graph();
+    let is_unheard = || publisher.matched_count() == 0;
     assert!(
         graph.wait_until(PATIENCE, is_unheard),
         "the subscription stays"

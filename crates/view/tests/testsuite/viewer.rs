@@ -132,7 +132,14 @@ impl Viewer {
 
     /// Reads the next message, and notes channels.
     pub fn read(&mut self) -> Received {
+        // Pings come all the time.
+        let end = Instant::now() + PATIENCE;
         loop {
+            assert!(
+                Instant::now() < end,
+                "nothing came; there was {:?}",
+                self.kept
+            );
             match self.socket.read().unwrap() {
                 Message::Text(text) => {
                     let value: Value = serde_json::from_str(&text).unwrap();
