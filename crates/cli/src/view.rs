@@ -5,6 +5,7 @@ use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// Arguments of `view`.
 #[derive(Debug, Args)]
@@ -23,6 +24,9 @@ pub struct ViewVerb {
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
+    /// File that rviz2 has saved: displays, colours, fixed frame and view of the page
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    rviz: Option<PathBuf>,
     /// Changes that viewers may make, separated by commas [default: nothing]
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     allow: Vec<Change>,
@@ -98,6 +102,7 @@ mod running {
                     is_shown && !hidden.iter().any(|of| of.matches(name))
                 }),
                 origins: self.origin,
+                rviz: self.rviz,
                 library: cli.library()?,
                 find_package: Arc::new(move |name| Some(packages.find(name).ok()?.share)),
                 ..ViewOptions::default()

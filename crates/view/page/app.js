@@ -3,11 +3,15 @@
 // A panel is `{id, title, element, show, hide}`. Its subscriptions begin with `show` and end with
 // `hide`, so that a panel that nobody sees costs the robot nothing.
 
+import { actionsPanel } from "./actions.js";
+import { componentsPanel } from "./components.js";
 import { Connection } from "./connection.js";
 import { diagnosticsPanel } from "./diagnostics.js";
 import { formatBytes, formatTime, h, setText, store, stored } from "./dom.js";
 import { graphPanel } from "./graph.js";
 import { imagesPanel } from "./images.js";
+import { jointsPanel } from "./joints.js";
+import { lifecyclePanel } from "./lifecycle.js";
 import { logsPanel } from "./logs.js";
 import { paramsPanel } from "./params.js";
 import { plotPanel } from "./plot.js";
@@ -44,7 +48,10 @@ const app = { connection, openTopic: () => {}, plot: () => {}, open: (id) => ope
 
 const scene = createScene(app);
 $("stage").append(scene.element);
-const panels = [topicsPanel, plotPanel, imagesPanel, graphPanel, logsPanel, paramsPanel, servicesPanel, diagnosticsPanel, teleopPanel].map((create) => create(app));
+const panels = [
+  topicsPanel, plotPanel, imagesPanel, graphPanel, logsPanel, paramsPanel, servicesPanel, diagnosticsPanel, teleopPanel,
+  actionsPanel, jointsPanel, lifecyclePanel, componentsPanel,
+].map((create) => create(app));
 $("side").append(...panels.map(({ element }) => element));
 const entries = [{ id: "scene", title: "Scene", show: scene.show, hide: scene.hide }, ...panels];
 const tabs = new Map();
@@ -103,6 +110,9 @@ $("tabs").addEventListener("keydown", (event) => {
   tabs.get(next).focus();
   event.preventDefault();
 });
+
+// On a wide screen the tabs need one or two rows, with the panel below them.
+new ResizeObserver(() => document.body.style.setProperty("--tabs", `${$("tabs").offsetHeight}px`)).observe($("tabs"));
 
 addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, textarea, select, [contenteditable]");

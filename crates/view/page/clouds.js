@@ -31,7 +31,7 @@ const VERTEX = `
     gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
     gl_PointSize = size;
   }`;
-const FRAGMENT = "varying vec3 colour; void main() { gl_FragColor = vec4(colour, 1.0); }";
+const FRAGMENT = "uniform float alpha; varying vec3 colour; void main() { gl_FragColor = vec4(colour, alpha); }";
 
 /** The values of one field, as floats. */
 function fieldValues(message, field, count) {
@@ -63,14 +63,15 @@ export function usualRange(values) {
 }
 
 export const cloudDisplay = (Display) => class Cloud extends Display {
-  settings = { colour: "", size: 2 };
+  settings = { colour: "", size: this.preset.size ?? 2 };
   fields = [];
 
   build() {
     this.material = new THREE.ShaderMaterial({
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
-      uniforms: { size: { value: 2 }, range: { value: new THREE.Vector2() }, hasColour: { value: false }, plain: { value: this.colour } },
+      transparent: this.look.transparent,
+      uniforms: { alpha: { value: this.look.opacity }, size: { value: 2 }, range: { value: new THREE.Vector2() }, hasColour: { value: false }, plain: { value: this.colour } },
     });
     this.points = new THREE.Points(new THREE.BufferGeometry(), this.material);
     this.points.frustumCulled = false;
@@ -123,8 +124,12 @@ export const cloudDisplay = (Display) => class Cloud extends Display {
   /** Colours by the packed field rgb, or by a number on a scale. */
   paint(geometry, message, field, count) {
     const { uniforms } = this.material;
-    const chosen = this.settings.colour || ["rgb", "rgba", "intensity", "z"].find(field);
+    const chosen = this.settings.colour || [this.preset.by, "rgb", "rgba", "intensity", "z"].find((name) => name === "flat" || field(name));
     const by = field(chosen) ?? field("z");
+    const setRange = (values) => uniforms.range.value.set(...(this.settings.colour ? undefined : this.preset.range) ?? usualRange(values));
+    uniforms.hasColour.value = false;
+    // An empty range: the shader takes the display's colour.
+    if (chosen === "flat") return void uniforms.range.value.set(0, 0);
     uniforms.hasColour.value = by.name === "rgb" || by.name === "rgba";
     if (uniforms.hasColour.value) {
       const bytes = new Uint8Array(count * 3);
@@ -142,11 +147,11 @@ export const cloudDisplay = (Display) => class Cloud extends Display {
       const step = Math.max(1, Math.floor(count / 2000));
       const sample = [];
       for (let i = 0; i < count; i += step) sample.push(array[i * stride + by.offset / 4]);
-      uniforms.range.value.set(...usualRange(sample));
+      setRange(sample);
       return;
     }
     const values = fieldValues(message, by, count);
     geometry.setAttribute("scalar", new THREE.BufferAttribute(values, 1));
-    uniforms.range.value.set(...usualRange(values));
+    setRange(values);
   }
 };

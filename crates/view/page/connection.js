@@ -4,86 +4,24 @@
 // Reconnects with a growing back-off and renews what its users asked for. One subscription per
 // channel serves all listeners and ends with the last. Keeps no message.
 
-import { CdrError, decode, encode, parseSchema } from "./cdr.js";
+import { decode, encode, parseSchema } from "./cdr.js";
+import { Channel, Message } from "./channel.js";
+import { Socket } from "./socket.js";
 
-const SUBPROTOCOL = "foxglove.sdk.v1";
-const RETRY_MS_MIN = 500;
-const RETRY_MS_MAX = 8000;
-/** The server sends statistics every second: it is silent if none came for this long. */
-const SILENCE_MS = 4000;
 const ANSWER_MS_MAX = 15_000;
 const STATUS_MAX = 200;
 
 const text = new TextDecoder();
 const textEncoder = new TextEncoder();
 
-/** A received message. It is decoded on first use, once for all listeners. */
-export class Message {
-  #read = false;
-  #value;
-  #error;
-
-  constructor(channel, nanoseconds, bytes) {
-    this.channel = channel;
-    this.seconds = Number(nanoseconds) / 1e9;
-    this.bytes = bytes;
-  }
-
-  #decode() {
-    if (this.#read) return;
-    this.#read = true;
-    try {
-      this.#value = decode(this.channel.type, this.bytes);
-    } catch (error) {
-      if (!(error instanceof CdrError)) throw error;
-      this.#error = error.message;
-    }
-  }
-
-  /** The object, or undefined if the bytes cannot be read. */
-  get value() {
-    this.#decode();
-    return this.#value;
-  }
-
-  get error() {
-    this.#decode();
-    return this.#error;
-  }
-}
-
-/** A channel that the server advertises, with its type read on first use. */
-class Channel {
-  #type;
-  constructor({ id, topic, encoding, schemaName, schema, schemaEncoding }) {
-    Object.assign(this, { id, topic, encoding, schemaName, schema, schemaEncoding });
-  }
-
-  get type() {
-    if (this.encoding !== "cdr") throw new CdrError(`encoding ${this.encoding} is not supported`);
-    if (this.schemaEncoding && this.schemaEncoding !== "ros2msg") {
-      throw new CdrError(`definitions of encoding ${this.schemaEncoding} are not supported`);
-    }
-    if (!this.schema && !this.schemaName?.endsWith("/Empty")) {
-      throw new CdrError(`the robot has no definition of ${this.schemaName}`);
-    }
-    this.#type ??= parseSchema(this.schemaName, this.schema ?? "");
-    return this.#type;
-  }
-}
-
-export class Connection {
-  /** `open` makes a WebSocket (another one in tests); `probe` asks why none opens. */
-  constructor(url, { open = (to) => new WebSocket(to, [SUBPROTOCOL]), probe = async () => "" } = {}) {
-    Object.assign(this, { url, open, probe });
-    this.listeners = new Map();
+export class Connection extends Socket {
+  constructor(...options) {
+    super(...options);
     this.wanted = new Map();
     this.published = new Map();
     this.statuses = [];
     this.nextId = 1;
     this.graphUsers = 0;
-    this.attempts = 0;
-    this.state = { phase: "connecting", text: "connecting…" };
     this.forget();
   }
 
@@ -104,116 +42,8 @@ export class Connection {
     for (const channel of this.published.values()) channel.announced = false;
   }
 
-  on(event, listener) {
-    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
-    this.listeners.get(event).add(listener);
-    return () => this.listeners.get(event).delete(listener);
-  }
-
-  emit(event, value) {
-    for (const listener of this.listeners.get(event) ?? []) {
-      try {
-        listener(value);
-      } catch (error) {
-        // A panel's fault must not stop the others.
-        console.error(error);
-        if (event !== "status") this.addStatus({ level: 2, message: `page: ${error.message}` });
-      }
-    }
-  }
-
   has(capability) {
     return this.state.phase === "open" && this.info.capabilities.includes(capability);
-  }
-
-  setState(phase, words) {
-    this.state = { phase, text: words };
-    this.emit("state", this.state);
-  }
-
-  // ---- socket
-
-  connect() {
-    clearTimeout(this.retryTimer);
-    let socket;
-    try {
-      socket = this.open(this.url);
-    } catch (error) {
-      this.setState("lost", `the address cannot be opened: ${error.message}`);
-      return;
-    }
-    this.socket = socket;
-    socket.binaryType = "arraybuffer";
-    socket.onopen = () => this.opened();
-    socket.onmessage = ({ data }) => this.receive(data);
-    socket.onclose = (event) => this.closed(socket, event);
-  }
-
-  opened() {
-    this.forget();
-    this.attempts = 0;
-    this.lastReceived = Date.now();
-    this.setState("open", "connected");
-    this.send({ op: "pteros.hello" });
-    clearInterval(this.silenceTimer);
-    this.silenceTimer = setInterval(() => this.checkSilence(), 1000);
-  }
-
-  async closed(socket, { code, reason } = {}) {
-    if (socket !== this.socket) return;
-    const wasOpen = this.state.phase !== "connecting" && this.state.phase !== "lost";
-    this.socket = undefined;
-    clearInterval(this.silenceTimer);
-    this.forget();
-    const delay = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** this.attempts++);
-    const why = reason ? ` (${reason})` : code && code !== 1006 ? ` (code ${code})` : "";
-    this.setState("lost", `robot lost${why}: trying again…`);
-    this.emit("channels");
-    this.emit("services");
-    this.emit("graph");
-    this.emit("stats", this.stats);
-    this.retryTimer = setTimeout(() => this.connect(), delay);
-    if (wasOpen) return;
-    const words = await this.probe();
-    if (words && this.state.phase === "lost") this.setState("lost", words);
-  }
-
-  checkSilence() {
-    if (this.state.phase !== "open" && this.state.phase !== "silent") return;
-    const silent = Date.now() - this.lastReceived;
-    if (silent > SILENCE_MS) {
-      this.setState("silent", `nothing received for ${Math.round(silent / 1000)} s`);
-    } else if (this.state.phase === "silent") {
-      this.setState("open", "connected");
-    }
-  }
-
-  close() {
-    clearTimeout(this.retryTimer);
-    clearInterval(this.silenceTimer);
-    const socket = this.socket;
-    this.socket = undefined;
-    socket?.close();
-  }
-
-  send(value) {
-    if (this.socket?.readyState === 1) this.socket.send(JSON.stringify(value));
-  }
-
-  sendBinary(op, words, ...parts) {
-    if (this.socket?.readyState !== 1) return false;
-    const length = parts.reduce((sum, part) => sum + part.length, 1 + 4 * words.length);
-    const bytes = new Uint8Array(length);
-    const view = new DataView(bytes.buffer);
-    bytes[0] = op;
-    words.forEach((word, index) => view.setUint32(1 + 4 * index, word, true));
-    let at = 1 + 4 * words.length;
-    for (const part of parts) {
-      bytes.set(part, at);
-      at += part.length;
-    }
-    this.socket.send(bytes);
-    return true;
   }
 
   // ---- receiving
@@ -244,6 +74,7 @@ export class Connection {
       parameterValues: () => this.receiveParameters(message),
       connectionGraphUpdate: () => this.receiveGraph(message),
       "pteros.stats": () => this.receiveStats(message),
+      "pteros.rviz": () => this.settle(`rviz ${message.id}`, message.file, message.error),
     };
     if (Object.hasOwn(handlers, message?.op)) handlers[message.op]();
   }
@@ -310,7 +141,11 @@ export class Connection {
   }
 
   receiveParameters({ parameters, id }) {
-    for (const parameter of parameters) this.parameters.set(parameter.name, parameter);
+    for (const parameter of parameters) {
+      // An update without a value: the parameter has gone.
+      if (!id && parameter.value === undefined) this.parameters.delete(parameter.name);
+      else this.parameters.set(parameter.name, parameter);
+    }
     this.emit("parameters", parameters);
     if (id) this.settle(`parameters ${id}`, parameters);
   }
@@ -411,6 +246,12 @@ export class Connection {
     return this.ask(`parameters ${id}`, () => this.send({ op: "setParameters", parameters, id }));
   }
 
+  /** The JSON of a `.rviz` file: of a text, or of the file that `pteros view` was given. */
+  readRviz(name, text) {
+    const id = this.nextId++;
+    return this.ask(`rviz ${id}`, () => this.send({ op: "pteros.rviz", id, name, text }));
+  }
+
   /** Calls a service with an object and resolves to the response as an object. */
   async callService(service, value) {
     const request = parseSchema(service.request.name, service.request.schema);
@@ -471,8 +312,10 @@ export class Connection {
     };
   }
 
-  watchParameters(parameterNames) {
-    this.send({ op: "subscribeParameterUpdates", parameterNames });
+  /** Begins updates of all parameters. Returns the function that ends them. */
+  watchParameters() {
+    this.send({ op: "subscribeParameterUpdates", parameterNames: [] });
+    return () => this.send({ op: "unsubscribeParameterUpdates", parameterNames: [] });
   }
 
   // ---- publishing

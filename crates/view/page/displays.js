@@ -3,9 +3,10 @@
 // A display turns messages into three.js objects. It names the frame and time of each in `anchors`;
 // scene.js places them by the transform buffer at every drawing. A fault is a text in `problem`.
 
-import { gridDisplay } from "./grid.js";
 import { cloudDisplay } from "./clouds.js";
+import { gridDisplay } from "./grid.js";
 import { markerDisplay } from "./markers.js";
+import { axesDisplay, groundDisplay } from "./reference.js";
 import * as THREE from "./vendor/three/three.module.min.js";
 
 export const seconds = ({ sec, nanosec }) => sec + nanosec / 1e9;
@@ -27,9 +28,13 @@ export function dispose(object) {
 }
 
 export class Display {
-  constructor(topic, type, index) {
-    Object.assign(this, { topic, type });
-    this.colour = new THREE.Color(COLOURS[index % COLOURS.length]);
+  /** `preset` has what a `.rviz` file says of the display. */
+  constructor(topic, type, index, preset = {}) {
+    Object.assign(this, { topic, type, preset });
+    this.colour = new THREE.Color(preset.colour ?? COLOURS[index % COLOURS.length]);
+    const { alpha = 1 } = preset;
+    /** Properties of the display's material. */
+    this.look = { color: this.colour, opacity: alpha, transparent: alpha < 1 };
     this.group = new THREE.Group();
     /** What is placed: `{object, frame, time}`. */
     this.anchors = [];
@@ -82,7 +87,7 @@ export class Points3 {
 class LaserScan extends Display {
   constructor(...names) {
     super(...names);
-    this.material = new THREE.PointsMaterial({ size: 3, sizeAttenuation: false, color: this.colour });
+    this.material = new THREE.PointsMaterial({ ...this.look, size: this.preset.size ?? 3, sizeAttenuation: false });
     this.points = new Points3(THREE.Points, this.material);
     this.group.add(this.points.object);
   }
@@ -109,7 +114,7 @@ class LaserScan extends Display {
 class Line extends Display {
   constructor(...names) {
     super(...names);
-    this.material = new THREE.LineBasicMaterial({ color: this.colour });
+    this.material = new THREE.LineBasicMaterial(this.look);
     this.line = new Points3(THREE.Line, this.material);
     this.group.add(this.line.object);
   }
@@ -153,7 +158,7 @@ function setPose(object, { position: p, orientation: q }) {
 class Poses extends Display {
   constructor(...names) {
     super(...names);
-    this.material = new THREE.MeshBasicMaterial({ color: this.colour, side: THREE.DoubleSide });
+    this.material = new THREE.MeshBasicMaterial({ ...this.look, side: THREE.DoubleSide });
     this.helper = new THREE.Object3D();
   }
 
@@ -180,8 +185,9 @@ class Poses extends Display {
     this.place(header);
   }
 
-  update({ header, pose, poses }) {
-    if (poses) this.show(header, poses, 0.25);
+  update({ header, pose, poses, particles }) {
+    if (particles) this.show(header, particles.map((particle) => particle.pose), 0.15);
+    else if (poses) this.show(header, poses, 0.25);
     else this.show(header, [pose.pose ?? pose], 0.6);
   }
 }
@@ -195,7 +201,7 @@ class Odometry extends Poses {
     const last = this.trail[this.trail.length - 1];
     const far = !last || Math.hypot(last.position.x - pose.position.x, last.position.y - pose.position.y) > 0.1;
     if (far) this.trail.push(pose);
-    if (this.trail.length > 200) this.trail.shift();
+    if (this.trail.length > (this.preset.keep ?? 200)) this.trail.shift();
     this.show(message.header, [...this.trail, pose], 0.25);
     this.count = "";
   }
@@ -204,7 +210,7 @@ class Odometry extends Poses {
 class PointStamped extends Display {
   constructor(...names) {
     super(...names);
-    this.ball = new THREE.Mesh(new THREE.SphereGeometry(0.08), new THREE.MeshLambertMaterial({ color: this.colour }));
+    this.ball = new THREE.Mesh(new THREE.SphereGeometry(this.preset.radius ?? 0.08), new THREE.MeshLambertMaterial(this.look));
     this.group.add(this.ball);
   }
 
@@ -224,8 +230,12 @@ export const KINDS = {
   "geometry_msgs/msg/PoseStamped": { make: Poses, on: true },
   "geometry_msgs/msg/PoseWithCovarianceStamped": { make: Poses, on: true },
   "geometry_msgs/msg/PoseArray": { make: Poses, on: true },
+  "nav2_msgs/msg/ParticleCloud": { make: Poses, on: true },
   "geometry_msgs/msg/PointStamped": { make: PointStamped, on: true },
   "geometry_msgs/msg/PolygonStamped": { make: Polygon, on: true },
   "visualization_msgs/msg/Marker": { make: markerDisplay(Display), on: true },
   "visualization_msgs/msg/MarkerArray": { make: markerDisplay(Display), on: true },
 };
+
+/** Kinds without a topic, which `.rviz` files have. */
+export const REFERENCE_KINDS = { Grid: { make: groundDisplay(Display) }, Axes: { make: axesDisplay(Display) } };

@@ -17,6 +17,7 @@ const VERTEX = `
 const FRAGMENT = `
   uniform sampler2D cells;
   uniform bool isCostmap;
+  uniform float alpha;
   uniform vec3 unknown;
   uniform vec3 free;
   uniform vec3 occupied;
@@ -31,7 +32,7 @@ const FRAGMENT = `
       if (value > 99.5 && value < 100.5) colour = vec4(0.75, 0.25, 0.85, 0.65);
       if (value > 98.5 && value < 99.5) colour = vec4(0.15, 0.75, 0.85, 0.60);
     }
-    gl_FragColor = colour;
+    gl_FragColor = vec4(colour.rgb, colour.a * alpha);
     #include <colorspace_fragment>
   }`;
 
@@ -76,13 +77,15 @@ export const gridDisplay = (Display) => class Grid extends Display {
     this.texture = new THREE.DataTexture(this.cells, width, height, THREE.RedFormat);
     this.texture.unpackAlignment = 1;
     this.texture.magFilter = THREE.NearestFilter;
-    const isCostmap = /costmap/.test(this.topic);
+    const isCostmap = this.preset.scheme ? this.preset.scheme === "costmap" : /costmap/.test(this.topic);
+    // The colours of costmaps have an opacity of their own.
+    const alpha = isCostmap ? 1 : this.look.opacity;
     const colour = (value) => ({ value: new THREE.Color(value) });
     const material = new THREE.ShaderMaterial({
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
-      uniforms: { cells: { value: this.texture }, isCostmap: { value: isCostmap }, unknown: colour(), free: colour(), occupied: colour() },
-      transparent: isCostmap,
+      uniforms: { cells: { value: this.texture }, isCostmap: { value: isCostmap }, alpha: { value: alpha }, unknown: colour(), free: colour(), occupied: colour() },
+      transparent: isCostmap || alpha < 1,
       depthWrite: false,
       side: THREE.DoubleSide,
     });

@@ -135,7 +135,7 @@ export const markerDisplay = (Display) => class Markers extends Display {
     if (marker.action === 3) return this.clear(marker.ns);
     const key = `${marker.ns}\n${marker.id}`;
     this.remove(key);
-    if (marker.action === 2) return;
+    if (marker.action === 2 || this.preset.hiddenNamespaces?.has(marker.ns)) return;
     if (this.markers.size >= MARKERS_MAX) throw new Error(`more than ${MARKERS_MAX} markers`);
     const kind = TYPES[marker.type];
     if (!kind) throw new Error(`marker type ${marker.type} is not supported`);

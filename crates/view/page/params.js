@@ -25,7 +25,7 @@ const valueText = (value) => (value === undefined ? "" : typeof value === "strin
 
 export function paramsPanel({ connection }) {
   const rows = new Map();
-  let watched = false;
+  let endUpdates;
   const filter = h("input", { type: "search", placeholder: "Filter parameters", "aria-label": "Filter parameters", oninput: () => draw() });
   const count = h("span", { class: "dim" });
   const status = h("p", { class: "problem", role: "alert", hidden: true });
@@ -44,13 +44,11 @@ export function paramsPanel({ connection }) {
 
   async function load() {
     if (!connection.has("parameters")) return draw();
+    // Before the values are read, so that no change in between is missed.
+    if (isShown && connection.has("parametersSubscribe")) endUpdates ??= connection.watchParameters();
     try {
       await connection.getParameters();
       say("");
-      if (!watched && connection.has("parametersSubscribe")) {
-        watched = true;
-        connection.watchParameters([...connection.parameters.keys()]);
-      }
     } catch (error) {
       say(`The parameters cannot be read: ${error.message}`);
     }
@@ -118,7 +116,7 @@ export function paramsPanel({ connection }) {
   let isShown = false;
   connection.on("parameters", () => isShown && draw());
   connection.on("info", () => {
-    watched = false;
+    endUpdates = undefined;
     if (isShown) load();
   });
   return {
@@ -130,6 +128,8 @@ export function paramsPanel({ connection }) {
     },
     hide() {
       isShown = false;
+      endUpdates?.();
+      endUpdates = undefined;
     },
   };
 }

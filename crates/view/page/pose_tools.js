@@ -41,6 +41,15 @@ export class PoseTools {
     connection.on("info", () => this.refresh());
   }
 
+  /** Topics by title, which a `.rviz` file may change. */
+  setTopics(topics = {}) {
+    for (const tool of TOOLS) {
+      tool.usual ??= tool.topic;
+      tool.topic = topics[tool.title] ?? tool.usual;
+    }
+    this.refresh();
+  }
+
   refresh() {
     const refusal = this.connection.publishRefusal;
     this.buttons.forEach((button, i) => {

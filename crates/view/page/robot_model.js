@@ -15,8 +15,9 @@ function primitive(shape) {
   return new THREE.CylinderGeometry(shape.radius, shape.radius, shape.length, 32).rotateX(Math.PI / 2);
 }
 
-function material(colour) {
-  const [r, g, b, a] = colour ?? [0.68, 0.7, 0.73, 1];
+function material(colour, alpha) {
+  const [r, g, b, own] = colour ?? [0.68, 0.7, 0.73, 1];
+  const a = own * alpha;
   return new THREE.MeshLambertMaterial({ color: new THREE.Color().setRGB(r, g, b, THREE.SRGBColorSpace), opacity: a, transparent: a < 1 });
 }
 
@@ -27,6 +28,13 @@ export class RobotModel {
     this.links = new Map();
     this.problems = [];
     this.name = "";
+    this.setOptions();
+  }
+
+  /** What a `.rviz` file says of the model. It holds from the next description on. */
+  setOptions({ alpha = 1, prefix = "" } = {}) {
+    this.alpha = alpha;
+    this.prefix = prefix && `${prefix}/`;
   }
 
   /** Shows another description. */
@@ -57,17 +65,27 @@ export class RobotModel {
       at.add(object);
       holder.add(at);
     };
-    if (shape.kind !== "mesh") return place(new THREE.Mesh(primitive(shape), material(colour)));
+    if (shape.kind !== "mesh") return place(new THREE.Mesh(primitive(shape), material(colour, this.alpha)));
     const { links } = this;
     this.meshes.load(shape.uri).then((mesh) => {
       if (this.links !== links) return;
       mesh.scale.multiply(new THREE.Vector3(...shape.scale));
-      if (colour) mesh.traverse((object) => object.isMesh && (object.material = material(colour)));
+      if (colour) mesh.traverse((object) => object.isMesh && (object.material = material(colour, this.alpha)));
+      else if (this.alpha < 1) this.fade(mesh);
       place(mesh);
       this.changed();
     }, (error) => {
       this.problems.push(`${shape.uri}: ${error.message}`);
       this.changed();
+    });
+  }
+
+  /** Makes a mesh with colours of its own translucent. Its materials belong to all copies. */
+  fade(mesh) {
+    mesh.traverse((object) => {
+      if (!object.isMesh) return;
+      const faded = [object.material].flat().map((one) => Object.assign(one.clone(), { transparent: true, opacity: one.opacity * this.alpha }));
+      object.material = Array.isArray(object.material) ? faded : faded[0];
     });
   }
 
@@ -86,7 +104,7 @@ export class RobotModel {
     const known = new Map();
     const find = (name, depth = 0) => {
       if (known.has(name)) return known.get(name);
-      let transform = lookup(name);
+      let transform = lookup(this.prefix + name);
       const joint = this.joints.get(name);
       if (!transform && joint && depth < 100) {
         missing += joint.type === "fixed" ? 0 : 1;

@@ -19,6 +19,7 @@ const POSE = ["geometry_msgs/Pose", "geometry_msgs/Point", "geometry_msgs/Quater
 export const SCHEMAS = {
   "geometry_msgs/msg/Twist": definition(NESTED["geometry_msgs/Twist"], "geometry_msgs/Vector3"),
   "geometry_msgs/msg/TwistStamped": definition("std_msgs/Header header\nTwist twist\n", ...HEADER, "geometry_msgs/Twist", "geometry_msgs/Vector3"),
+  "sensor_msgs/msg/JointState": definition("std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n", ...HEADER),
   "geometry_msgs/msg/PoseStamped": definition("std_msgs/Header header\nPose pose\n", ...HEADER, ...POSE),
   "geometry_msgs/msg/PointStamped": definition("std_msgs/Header header\nPoint point\n", ...HEADER, "geometry_msgs/Point"),
   "geometry_msgs/msg/PoseWithCovarianceStamped": definition("std_msgs/Header header\nPoseWithCovariance pose\n", ...HEADER, "geometry_msgs/PoseWithCovariance", ...POSE),

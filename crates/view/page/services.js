@@ -1,13 +1,12 @@
-// Services panel: a request as JSON, filled from the type, and the response as a tree.
+// Services panel: a form of the request, made from the type, and the response as a tree.
 
-import { parseSchema, zeroValue } from "./cdr.js";
+import { parseSchema } from "./cdr.js";
 import { empty, h, reconcile, setText } from "./dom.js";
+import { problemLine, RequestForm } from "./form.js";
 import { MessageTree } from "./tree.js";
 
-/** Services that every node has; they are shown on request. */
-const HOUSEKEEPING = /\/(describe_parameters|get_parameter_types|get_parameters|list_parameters|set_parameters|set_parameters_atomically|get_type_description|get_logger_levels|set_logger_levels)$/;
-
-const asJson = (value) => JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? String(inner) : inner), 2);
+/** Services that every node has, and those of actions; they are shown on request. */
+const HOUSEKEEPING = /\/(describe_parameters|get_parameter_types|get_parameters|list_parameters|set_parameters|set_parameters_atomically|get_type_description|get_logger_levels|set_logger_levels)$|\/_action\//;
 
 export function servicesPanel({ connection }) {
   const rows = new Map();
@@ -19,22 +18,16 @@ export function servicesPanel({ connection }) {
   const names = h("ul", { class: "names scroll" });
   const title = h("h2");
   const type = h("div", { class: "facts" });
-  const request = h("textarea", { "aria-label": "Request as JSON", spellcheck: "false", rows: "8", onkeydown: (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) call();
-  } });
+  const form = new RequestForm();
+  form.element.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && call());
   const button = h("button", { class: "primary", onclick: () => call() }, "Call");
   const state = h("span", { class: "dim", role: "status" });
-  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const { element: problem, say } = problemLine();
   const tree = new MessageTree();
   const detail = h("section", { class: "detail", hidden: true }, h("header", {}, title, h("button", { class: "quiet", onclick: () => select(undefined) }, "close")),
-    type, request, h("div", { class: "tools" }, button, state), problem, tree.element);
+    type, form.element, h("div", { class: "tools" }, button, form.toggle, state), problem, tree.element);
   const element = h("div", { class: "panel split" },
     h("section", { class: "list" }, h("div", { class: "tools" }, filter, h("label", {}, all, " all"), count), hint, names), detail);
-
-  function say(text) {
-    problem.hidden = !text;
-    setText(problem, text);
-  }
 
   function list() {
     const words = filter.value.toLowerCase();
@@ -61,7 +54,7 @@ export function servicesPanel({ connection }) {
     tree.clear();
     say("");
     try {
-      request.value = asJson(zeroValue(parseSchema(service.request.name, service.request.schema)));
+      form.setType(parseSchema(service.request.name, service.request.schema));
     } catch (error) {
       say(error.message);
     }
@@ -75,14 +68,14 @@ export function servicesPanel({ connection }) {
     button.disabled = true;
     const begin = performance.now();
     try {
-      const response = await connection.callService(service, JSON.parse(request.value || "{}"));
+      const response = await connection.callService(service, form.value());
       if (service !== selected) return;
       setText(state, `response after ${(performance.now() - begin).toFixed(1)} ms`);
       tree.update(response);
       if (Object.keys(response).length === 0) tree.clear(empty("The response has no fields."));
     } catch (error) {
       setText(state, "");
-      if (service === selected) say(error instanceof SyntaxError ? `The request is not JSON: ${error.message}` : error.message);
+      if (service === selected) say(error.message);
     } finally {
       button.disabled = false;
     }

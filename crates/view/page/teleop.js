@@ -1,9 +1,10 @@
-// Teleop panel: drives by keys or by a stick for mouse and touch.
+// Teleop panel: drives by keys, by a stick for mouse and touch, or by a gamepad.
 //
-// Commands go out while a key or the stick is held. Release, a hidden panel or a page that loses the
+// Commands go out while a key, the stick or the dead man's button of the gamepad is held. Release, a hidden panel or a page that loses the
 // focus sends zero at once.
 
-import { h, setOptions, setText, store, stored } from "./dom.js";
+import { h, setOptions, setText, store, stored, Ticker } from "./dom.js";
+import { Gamepads } from "./gamepad.js";
 import { SCHEMAS } from "./schemas.js";
 
 const PERIOD_MS = 50;
@@ -17,6 +18,10 @@ const KEYS = {
 export function teleopPanel({ connection }) {
   const held = new Set();
   let stick = [0, 0];
+  /** Of the gamepad, while its dead man's button is held. */
+  let pads;
+  const gamepads = new Gamepads();
+  const poll = new Ticker(PERIOD_MS, () => readPad());
   let timer;
   let isShown = false;
 
@@ -42,12 +47,13 @@ export function teleopPanel({ connection }) {
   const element = h("div", { class: "panel teleop" },
     refusal,
     h("div", { class: "tools" }, topic, type), linear.row, angular.row, pad,
-    h("p", { class: "dim" }, "Hold W A S D or the arrow keys, or drag the stick. Release stops the robot."), state);
+    h("p", { class: "dim" }, "Hold W A S D or the arrow keys, or drag the stick. Release stops the robot."), gamepads.element, state);
 
   function command() {
     const keys = [...held].reduce(([x, z], key) => [x + KEYS[key][0], z + KEYS[key][1]], [0, 0]);
     const limit = (value) => Math.max(-1, Math.min(1, value));
-    return { x: limit(keys[0] + stick[0]) * Number(linear.input.value), z: limit(keys[1] + stick[1]) * Number(angular.input.value) };
+    const [x, z] = [0, 1].map((axis) => limit(keys[axis] + stick[axis] + (pads?.[axis] ?? 0)));
+    return { x: x * Number(linear.input.value), z: z * Number(angular.input.value) };
   }
 
   /** The chosen type, else the one that the topic's subscribers have. */
@@ -69,7 +75,7 @@ export function teleopPanel({ connection }) {
     }
   }
 
-  const isHeld = () => held.size > 0 || stick[0] !== 0 || stick[1] !== 0;
+  const isHeld = () => held.size > 0 || pads !== undefined || stick[0] !== 0 || stick[1] !== 0;
 
   function change() {
     if (isHeld() && !timer) {
@@ -82,8 +88,15 @@ export function teleopPanel({ connection }) {
     }
   }
 
+  function readPad() {
+    const command = gamepads.read();
+    pads = connection.publishRefusal ? undefined : command;
+    change();
+  }
+
   function release() {
     held.clear();
+    pads = undefined;
     moveStick(0, 0);
   }
 
@@ -142,10 +155,12 @@ export function teleopPanel({ connection }) {
     show() {
       isShown = true;
       refresh();
+      poll.start();
       pad.focus({ preventScroll: true });
     },
     hide() {
       isShown = false;
+      poll.stop();
       release();
     },
   };

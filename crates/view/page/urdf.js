@@ -92,5 +92,15 @@ function readJoint(joint, links) {
   const parent = one(joint, "parent")?.attributes.link;
   const child = one(joint, "child")?.attributes.link;
   if (!links.has(parent) || !links.has(child)) throw new UrdfError(`${what}: a link of it is missing`);
-  return { name, type, parent, child, origin: one(joint, "origin") ? origin(joint, what) : IDENTITY };
+  const limits = one(joint, "limit")?.attributes;
+  const { lower = "0", upper = "0" } = limits ?? {};
+  const limit = limits && { lower: numbers(lower, 1, `${what}, lower`)[0], upper: numbers(upper, 1, `${what}, upper`)[0] };
+  return { name, type, parent, child, limit, mimic: readMimic(joint, what), origin: one(joint, "origin") ? origin(joint, what) : IDENTITY };
+}
+
+function readMimic(joint, what) {
+  const mimic = one(joint, "mimic")?.attributes;
+  if (!mimic) return undefined;
+  const { multiplier = "1", offset = "0" } = mimic;
+  return { joint: mimic.joint, multiplier: numbers(multiplier, 1, `${what}, multiplier`)[0], offset: numbers(offset, 1, `${what}, offset`)[0] };
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::outbox::{Outbox, Skipped};
+use crate::parameter_updates::WantedParameters;
 
 /// A viewer. Its connection's thread sends what is in the outbox.
 pub struct Client {
@@ -17,6 +18,8 @@ pub struct Client {
     pub wants_statistics: AtomicBool,
     /// It sent `subscribeConnectionGraph`.
     pub wants_graph: AtomicBool,
+    /// What it asked for by `subscribeParameterUpdates`.
+    pub wanted_parameters: Mutex<WantedParameters>,
     /// Skipped messages by channel, as they were last reported.
     reported: Mutex<BTreeMap<u32, u64>>,
 }
@@ -32,6 +35,7 @@ impl Client {
             outbox: Outbox::new()?,
             wants_statistics: AtomicBool::new(false),
             wants_graph: AtomicBool::new(false),
+            wanted_parameters: Mutex::default(),
             reported: Mutex::default(),
         }))
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -15,6 +16,14 @@ pub enum ViewError {
         address: SocketAddr,
         /// Error of the system.
         source: io::Error,
+    },
+    /// The file of displays cannot be read, or is none.
+    #[error("{}: {reason}; --rviz takes a file that rviz2 has saved", path.display())]
+    Rviz {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The system has no random numbers, threads or descriptors left.
     #[error("{verb}: {source}")]

@@ -40,7 +40,7 @@ impl GraphSnapshot {
             endpoints.retain(|endpoint| node_name(endpoint).is_none_or(|name| name != own));
             endpoints
         };
-        let is_shown = |name: &str| !is_hidden(name) && filter(name);
+        let is_shown = |name: &str| is_shown(name, filter);
         let topics = graph
             .topics()
             .into_iter()
@@ -90,6 +90,16 @@ impl GraphSnapshot {
     pub fn publishers(&self, topic: &str) -> &[EndpointInfo] {
         let topic = self.topics.get(topic);
         topic.map_or(&[], |topic| topic.publishers.as_slice())
+    }
+}
+
+/// Whether viewers may see a topic or service. Hidden are those with a `_`, as in ROS 2, but
+/// for the parts of actions and the services of containers: panels need them. The filter
+/// decides about an action by its name.
+fn is_shown(name: &str, filter: &NameFilter) -> bool {
+    match name.split_once("/_action/") {
+        Some((action, part)) => !is_hidden(action) && !is_hidden(part) && filter(action),
+        None => !is_hidden(&name.replacen("/_container/", "/", 1)) && filter(name),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::publishing::Publishing;
 use crate::requests::Requests;
 use crate::server::Server;
 use crate::service_calls::Calls;
-use crate::{assets, parameters};
+use crate::{assets, parameters, rviz};
 
 /// The requests of a viewer. Its end ends the subscriptions.
 pub struct Session {
@@ -91,6 +91,8 @@ impl Session {
             }
             "getParameters" => self.parameters(parameters::get, message),
             "setParameters" => self.parameters(parameters::set, message),
+            "subscribeParameterUpdates" => self.want_parameters(&message, true),
+            "unsubscribeParameterUpdates" => self.want_parameters(&message, false),
             "subscribeConnectionGraph" => {
                 self.subscribe_graph();
                 Ok(())
@@ -103,6 +105,13 @@ impl Session {
                 let (server, client) = (self.server.clone(), self.client.clone());
                 self.requests
                     .run(move || assets::fetch(&server, &client, &message))
+            }
+            "pteros.rviz" => {
+                let (server, client) = (self.server.clone(), self.client.clone());
+                self.requests.run(move || {
+                    rviz::answer(&server, &client, &message);
+                    Ok(())
+                })
             }
             "pteros.hello" => {
                 self.client.wants_statistics.store(true, Ordering::Relaxed);
@@ -197,6 +206,21 @@ impl Session {
         });
     }
 
+    fn want_parameters(&self, message: &Value, is_wanted: bool) -> Result<(), String> {
+        let names = message["parameterNames"].as_array().into_iter().flatten();
+        let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+        let mut wanted = self.client.wanted_parameters.lock();
+        let added = if is_wanted {
+            wanted.add(&names)
+        } else {
+            wanted.remove(&names);
+            Ok(())
+        };
+        drop(wanted);
+        let followed = self.server.parameter_updates.follow(&self.server);
+        added.and(followed.map_err(|error| format!("subscribeParameterUpdates: {error}")))
+    }
+
     fn parameters(
         &mut self,
         work: fn(&Server, &Client, &Value) -> Result<(), String>,
@@ -212,6 +236,8 @@ impl Drop for Session {
         let ids: Vec<u32> = self.subscriptions.keys().copied().collect();
         ids.into_iter().for_each(|id| self.unsubscribe(id));
         self.server.remove_client(&self.client);
+        // Ends the subscription of the last viewer; ending one does not fail.
+        let _ = self.server.parameter_updates.follow(&self.server);
     }
 }
 

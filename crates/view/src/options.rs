@@ -50,6 +50,8 @@ pub struct ViewOptions {
     pub library: InterfaceLibrary,
     /// The share folder of a package, for meshes by `package://`. No package by default.
     pub find_package: PackageFinder,
+    /// A file of displays that rviz2 has saved, for the page. None by default.
+    pub rviz: Option<PathBuf>,
     /// The server's name for viewers.
     pub name: String,
 }
@@ -63,6 +65,7 @@ impl Default for ViewOptions {
             origins: Vec::new(),
             library: pteros::interfaces::library().clone(),
             find_package: Arc::new(|_| None),
+            rviz: None,
             name: "pteros view".into(),
         }
     }

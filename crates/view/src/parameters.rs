@@ -185,7 +185,7 @@ fn answer(client: &Client, message: &Value, values: &Values) {
 }
 
 /// A parameter as the protocol has it. Types distinguish 1 from 1.0, and bytes from texts.
-fn row(name: &str, value: &ParameterValue) -> Value {
+pub fn row(name: &str, value: &ParameterValue) -> Value {
     let typed = |value: Value, kind: &str| json!({ "name": name, "value": value, "type": kind });
     let plain = |value: Value| json!({ "name": name, "value": value });
     match value {

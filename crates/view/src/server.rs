@@ -22,6 +22,7 @@ use crate::connection_graph::ConnectionGraph;
 use crate::graph_snapshot::GraphSnapshot;
 use crate::options::ViewOptions;
 use crate::outbox::Skipped;
+use crate::parameter_updates::ParameterUpdates;
 use crate::protocol::{self, CDR, JSON, Level};
 use crate::services::Services;
 use crate::token::Token;
@@ -33,6 +34,9 @@ pub struct Server {
     pub options: ViewOptions,
     pub address: SocketAddr,
     pub token: Token,
+    /// The `.rviz` file of the command line.
+    pub rviz: Option<Value>,
+    pub parameter_updates: ParameterUpdates,
     session_id: Token,
     channels: Mutex<Channels>,
     viewers: Mutex<Viewers>,
@@ -69,13 +73,20 @@ impl Server {
     ///
     /// # Errors
     /// The system has no random numbers or descriptors left.
-    pub fn new(node: &Node, options: ViewOptions, address: SocketAddr) -> io::Result<Self> {
+    pub fn new(
+        node: &Node,
+        options: ViewOptions,
+        address: SocketAddr,
+        rviz: Option<Value>,
+    ) -> io::Result<Self> {
         Ok(Self {
             graph: node.context().graph(),
             node: node.clone(),
             options,
             address,
             token: Token::random()?,
+            rviz,
+            parameter_updates: ParameterUpdates::default(),
             session_id: Token::random()?,
             channels: Mutex::default(),
             viewers: Mutex::default(),
@@ -178,7 +189,12 @@ impl Server {
     /// The server's first message.
     fn info(&self) -> Value {
         let allowed = self.options.allowed;
-        let mut capabilities = vec!["connectionGraph", "parameters", "assets"];
+        let mut capabilities = vec![
+            "connectionGraph",
+            "parameters",
+            "parametersSubscribe",
+            "assets",
+        ];
         let mut encodings = Vec::new();
         if allowed.publish {
             capabilities.push("clientPublish");
@@ -198,12 +214,16 @@ impl Server {
         ];
         let words = words.iter().filter(|(is_allowed, _)| *is_allowed);
         let words: Vec<_> = words.map(|(_, word)| *word).collect();
+        let mut metadata = json!({ "pteros": env!("CARGO_PKG_VERSION"), "allow": words.join(",") });
+        if let Some(file) = &self.rviz {
+            metadata["rviz"] = file["name"].clone();
+        }
         json!({
             "op": "serverInfo",
             "name": self.options.name,
             "capabilities": capabilities,
             "supportedEncodings": encodings,
-            "metadata": { "pteros": env!("CARGO_PKG_VERSION"), "allow": words.join(",") },
+            "metadata": metadata,
             "sessionId": self.session_id.text(),
         })
     }

@@ -17,6 +17,7 @@ use crate::error::ViewError;
 use crate::graph_watch;
 use crate::http::{Refusal, send_refusal};
 use crate::options::{CONNECTIONS_MAX, ViewOptions};
+use crate::rviz;
 use crate::server::Server;
 
 /// How long a refused connection may take to read why.
@@ -45,7 +46,7 @@ impl View {
     /// Opens the port.
     ///
     /// # Errors
-    /// The address cannot be listened at, or the system has no threads left.
+    /// The address cannot be listened at, the `.rviz` file is wrong, or the system has no threads left.
     pub fn start(node: &Node, options: ViewOptions) -> Result<Self, ViewError> {
         let wanted = options.address;
         let listen = |source| ViewError::Listen {
@@ -56,7 +57,9 @@ impl View {
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let system = |verb| move |source| ViewError::System { verb, source };
-        let server = Server::new(node, options, address).map_err(system("preparing a server"))?;
+        let rviz = options.rviz.as_deref().map(rviz::read).transpose()?;
+        let server = Server::new(node, options, address, rviz);
+        let server = server.map_err(system("preparing a server"))?;
         let server = Arc::new(server);
         let mut view = Self {
             server: server.clone(),

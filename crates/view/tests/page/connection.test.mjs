@@ -180,3 +180,30 @@ test("the graph is the whole update and the differences after it", (context) => 
   assert.deepEqual([...connection.graph.publishers], [["/b", ["/n"]]]);
   assert.equal(connection.graph.subscribers.size + connection.graph.services.size, 0);
 });
+
+test("parameter updates change values, and one without a value removes it", async (context) => {
+  const { connection, socket } = connected(context);
+  const end = connection.watchParameters();
+  const asked = connection.getParameters();
+  const { id } = socket.sent.find(({ op }) => op === "getParameters");
+  socket.text({ op: "parameterValues", id, parameters: [{ name: "/a.x", value: 1 }, { name: "/a.unset" }] });
+  assert.equal((await asked).length, 2);
+  socket.text({ op: "parameterValues", parameters: [{ name: "/a.x", value: 2 }] });
+  assert.deepEqual([...connection.parameters.values()], [{ name: "/a.x", value: 2 }, { name: "/a.unset" }]);
+  socket.text({ op: "parameterValues", parameters: [{ name: "/a.x" }] });
+  assert.deepEqual([...connection.parameters.keys()], ["/a.unset"]);
+  end();
+  assert.deepEqual(socket.ops().slice(-1), ["unsubscribeParameterUpdates"]);
+});
+
+test("a .rviz file is read by the server, and its fault is told", async (context) => {
+  const { connection, socket } = connected(context);
+  const read = connection.readRviz("a.rviz", "text");
+  const { id, name, text } = socket.sent.at(-1);
+  assert.deepEqual([name, text], ["a.rviz", "text"]);
+  socket.text({ op: "pteros.rviz", id, file: { name } });
+  assert.deepEqual(await read, { name: "a.rviz" });
+  const wrong = connection.readRviz("b", "");
+  socket.text({ op: "pteros.rviz", id: socket.sent.at(-1).id, error: "no .rviz file" });
+  await assert.rejects(wrong, /no \.rviz file/);
+});

@@ -78,7 +78,7 @@ test("edited parameters keep their type", () => {
 test("the messages that the page publishes have the sizes of their types", () => {
   const size = (name) => encode(parseSchema(name, SCHEMAS[name]), {}).length;
   assert.deepEqual(Object.keys(SCHEMAS).map((name) => [name.split("/")[2], size(name)]), [
-    ["Twist", 52], ["TwistStamped", 68], ["PoseStamped", 76], ["PointStamped", 44], ["PoseWithCovarianceStamped", 364],
+    ["Twist", 52], ["TwistStamped", 68], ["JointState", 36], ["PoseStamped", 76], ["PointStamped", 44], ["PoseWithCovarianceStamped", 364],
   ]);
 });
 

@@ -6,22 +6,16 @@ use pteros::NamedQosExt;
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
+use pteros::interfaces::rcl_interfaces::msg::ParameterEvent;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::cdr::{from_payload, to_payload};
-use pteros::qos::Representation;
+use pteros::parameter::{Parameter, ParameterValue};
+use pteros::qos::{QosProfile, Representation};
 use pteros_test_support::folder::Folder;
-use pteros_view::{Allowed, ViewOptions};
+use pteros_view::ViewOptions;
 use serde_json::{Value, json};
 
-use crate::viewer::{PATIENCE, Received, Robot, Viewer};
-
-fn allow_all(options: &mut ViewOptions) {
-    options.allowed = Allowed {
-        publish: true,
-        parameters: true,
-        services: true,
-    };
-}
+use crate::viewer::{PATIENCE, Received, Robot, Viewer, allow_all};
 
 /// Asks until the node is known.
 fn parameters(viewer: &mut Viewer, names: &[&str]) -> Value {
@@ -46,7 +40,12 @@ fn a_viewer_may_only_look_unless_it_is_allowed_more() {
     let capabilities = viewer.info["capabilities"].clone();
     assert_eq!(
         capabilities,
-        json!(["connectionGraph", "parameters", "assets"])
+        json!([
+            "connectionGraph",
+            "parameters",
+            "parametersSubscribe",
+            "assets"
+        ])
     );
     let speed = json!([{ "name": "/robot.speed", "value": 2.0 }]);
     let topic =
@@ -109,6 +108,153 @@ fn parameters_are_read_and_set() {
         status["message"].as_str().unwrap().contains("/robot.speed"),
         "{status}"
     );
+}
+
+/// The rows of parameter updates up to this one.
+fn updates_until(viewer: &mut Viewer, last: &Value) -> Vec<Value> {
+    let mut rows = Vec::new();
+    while rows.last() != Some(last) {
+        let update = viewer.text("parameterValues");
+        rows.extend(update["parameters"].as_array().unwrap().iter().cloned());
+    }
+    rows
+}
+
+#[test]
+fn parameter_changes_are_pushed_to_viewers_that_want_them() {
+    let robot = Robot::start(|options| {
+        options.filter = std::sync::Arc::new(|name| !name.starts_with("/secret"));
+    });
+    let topic = "/parameter_events".qos(QosProfile::parameter_events());
+    let publisher = robot.node.create_publisher::<ParameterEvent>(topic);
+    let publisher = publisher.unwrap();
+    let (mut one, mut all) = (robot.viewer(), robot.viewer());
+    one.send(&json!({ "op": "subscribeParameterUpdates", "parameterNames": ["/robot.speed"] }));
+    all.send(&json!({ "op": "subscribeParameterUpdates", "parameterNames": [] }));
+    for viewer in [&mut one, &mut all] {
+        // Refused at once, behind the request before it.
+        viewer.send(&json!({ "op": "subscribe", "subscriptions": [{}] }));
+        viewer.text("status");
+    }
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    let set = |node: &str, name: &str, value: ParameterValue| {
+        let event = ParameterEvent {
+            node: node.into(),
+            changed_parameters: vec![Parameter::new(name, value).into_message()],
+            ..ParameterEvent::default()
+        };
+        publisher.publish(&event).unwrap();
+    };
+    set("/secret", "key", "x".into());
+    set("/robot", "name", "b".into());
+    set("/robot", "speed", 2.0.into());
+    let speed = json!({ "name": "/robot.speed", "value": 2.0, "type": "float64" });
+    let seen = updates_until(&mut all, &speed);
+    assert!(seen.contains(&json!({ "name": "/robot.name", "value": "b" })));
+    assert!(!format!("{seen:?}").contains("/secret"), "{seen:?}");
+    let seen = updates_until(&mut one, &speed);
+    assert!(
+        seen.iter().all(|row| row["name"] == "/robot.speed"),
+        "{seen:?}"
+    );
+    let gone = ParameterEvent {
+        node: "/robot".into(),
+        deleted_parameters: vec![Parameter::new("speed", 2.0).into_message()],
+        ..ParameterEvent::default()
+    };
+    publisher.publish(&gone).unwrap();
+    updates_until(&mut one, &json!({ "name": "/robot.speed" }));
+    one.send(&json!({ "op": "unsubscribeParameterUpdates", "parameterNames": ["/robot.speed"] }));
+    drop(all);
+    let graph = robot.node.context().graph();
+    let is_unheard = || publisher.matched_count() == 0;
+    assert!(
+        graph.wait_until(PATIENCE, is_unheard),
+        "the subscription stays"
+    );
+}
+
+#[test]
+fn an_rviz_file_is_parsed_for_viewers() {
+    let folder = Folder::new("view_rviz");
+    let path = folder.path().join("robot.rviz");
+    std::fs::write(&path, "Visualization Manager:\n  Displays: []\n").unwrap();
+    let robot = Robot::start(|options| options.rviz = Some(path));
+    let mut viewer = robot.viewer();
+    assert_eq!(viewer.info["metadata"]["rviz"], "robot.rviz");
+    viewer.send(&json!({ "op": "pteros.rviz", "id": 1 }));
+    let answer = viewer.text("pteros.rviz");
+    let expected = json!({ "name": "robot.rviz", "Visualization Manager": { "Displays": [] } });
+    assert_eq!((&answer["id"], &answer["file"]), (&json!(1), &expected));
+    viewer.send(&json!({ "op": "pteros.rviz", "id": 2, "name": "b", "text": "a: [" }));
+    assert!(viewer.text("pteros.rviz")["error"].is_string());
+}
+
+#[test]
+fn a_wrong_rviz_file_is_an_error_of_the_start() {
+    let robot = Robot::start(|_| {});
+    let missing = std::path::PathBuf::from("missing.rviz");
+    let mut options = ViewOptions {
+        rviz: Some(missing),
+        ..ViewOptions::default()
+    };
+    options.address.set_port(0);
+    let error = pteros_view::View::start(&robot.node, options).unwrap_err();
+    assert!(error.to_string().starts_with("missing.rviz: "), "{error}");
+}
+
+/// An action server that nobody asks anything.
+fn dance(node: &pteros::Node) -> impl Sized + use<> {
+    use pteros::interfaces::example_interfaces::action::Fibonacci;
+    let refuse = |goal: pteros::action::ServerGoalHandle<Fibonacci>| drop(goal);
+    node.create_action_server("dance", refuse).unwrap()
+}
+
+#[test]
+fn the_parts_of_actions_and_containers_are_shown_and_other_hidden_names_are_not() {
+    let robot = Robot::start(|options| {
+        allow_all(options);
+        options.filter = std::sync::Arc::new(|name| {
+            name == "/dance" || name == "/box/_container/add" || name == "/add"
+        });
+    });
+    let add = |_: pteros::Sample<AddTwoIntsRequest>| AddTwoIntsResponse { sum: 0 };
+    let names = ["/box/_container/add", "/_add", "/add"];
+    let _services = names.map(|name| robot.node.create_service::<AddTwoInts>(name, add).unwrap());
+    let _dance = dance(&robot.node);
+    let _sing = robot
+        .node
+        .create_publisher::<Text>("/sing/_action/feedback".keep_last(1));
+    let mut viewer = robot.viewer();
+    let mut seen = std::collections::BTreeMap::new();
+    while seen.len() < 5 {
+        let services = viewer.text("advertiseServices")["services"].clone();
+        for service in services.as_array().into_iter().flatten() {
+            let name = service["name"].as_str().unwrap().to_owned();
+            seen.insert(name, service["type"].as_str().unwrap().to_owned());
+        }
+    }
+    let expected = [
+        ("/add", "example_interfaces/srv/AddTwoInts"),
+        ("/box/_container/add", "example_interfaces/srv/AddTwoInts"),
+        ("/dance/_action/cancel_goal", "action_msgs/srv/CancelGoal"),
+        (
+            "/dance/_action/get_result",
+            "example_interfaces/action/Fibonacci_GetResult",
+        ),
+        (
+            "/dance/_action/send_goal",
+            "example_interfaces/action/Fibonacci_SendGoal",
+        ),
+    ];
+    let expected = expected.map(|(name, ty)| (name.to_owned(), ty.to_owned()));
+    assert_eq!(seen, expected.into());
+    let feedback = viewer.channel("/dance/_action/feedback");
+    assert_eq!(
+        feedback["schemaName"],
+        "example_interfaces/action/Fibonacci_FeedbackMessage"
+    );
+    assert!(!viewer.channels.contains_key("/sing/_action/feedback"));
 }
 
 #[test]

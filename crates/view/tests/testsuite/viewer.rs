@@ -10,7 +10,7 @@ use bytes::Bytes;
 use pteros::executors::SingleThreadedExecutor;
 use pteros::{Context, ContextOptions, Node};
 use pteros_test_support::spin_thread::{SPIN_PERIOD, SpinThread};
-use pteros_view::{View, ViewOptions};
+use pteros_view::{Allowed, View, ViewOptions};
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::http::HeaderValue;
@@ -18,6 +18,15 @@ use tungstenite::{Message, WebSocket};
 
 /// Longest wait for something that comes.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Lets viewers change everything.
+pub fn allow_all(options: &mut ViewOptions) {
+    options.allowed = Allowed {
+        publish: true,
+        parameters: true,
+        services: true,
+    };
+}
 
 /// A node, and a server that shows it.
 pub struct Robot {
@@ -98,7 +107,7 @@ pub struct Viewer {
     pub socket: WebSocket<TcpStream>,
     pub info: Value,
     /// Advertised channels by topic.
-    channels: BTreeMap<String, Value>,
+    pub channels: BTreeMap<String, Value>,
     /// Messages that were read while another one was waited for.
     kept: VecDeque<Received>,
     subscriptions: u32,
@@ -123,7 +132,14 @@ impl Viewer {
 
     /// Reads the next message, and notes channels.
     pub fn read(&mut self) -> Received {
+        // Pings come all the time.
+        let end = Instant::now() + PATIENCE;
         loop {
+            assert!(
+                Instant::now() < end,
+                "nothing came; there was {:?}",
+                self.kept
+            );
             match self.socket.read().unwrap() {
                 Message::Text(text) => {
                     let value: Value = serde_json::from_str(&text).unwrap();
