@@ -6,6 +6,7 @@ use pteros_net::monotonic_nanos;
 use pteros_rcl::clock::{
     ClockChange, FirstTime, JumpThreshold, PendingJump, RosClock, Sleep, SleepClock, SleepState,
 };
+use pteros_rcl::wakers::Wakers;
 use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::udp::SystemPlatform;
@@ -18,7 +19,6 @@ use crate::context::Context;
 use crate::error::rcl;
 use crate::ffi::call_back;
 use crate::handle::{Handle, Lifetime};
-use crate::wakers::Wakers;
 
 const ROS: u32 = 1;
 const SYSTEM: u32 = 2;

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use pteros::args::Arguments;
 use pteros::config::DOMAIN_ID_MAX;
 use pteros_net::{ReceivedSignal, ShutdownSignal, shutdown_request};
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pteros_runtime::Core;
 use pteros_runtime::platform::{SignalHandling, SystemPlatform};
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -16,7 +17,6 @@ use pyo3::types::PyList;
 
 use crate::error::{RCLInvalidROSArgsError, UnknownROSArgsError, rcl};
 use crate::ffi::call_back;
-use crate::guard_condition::GuardState;
 use crate::handle::{Handle, Lifetime, forks, is_of_parent};
 use crate::signals;
 

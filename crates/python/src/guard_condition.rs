@@ -1,37 +1,12 @@
-//! Guard conditions: triggers of user code.
+//! Guard conditions: the handles of those of `rcl`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pyo3::prelude::*;
 
 use crate::context::{Context, ContextState, Owner};
 use crate::handle::{Handle, Lifetime};
-use crate::wakers::Wakers;
-
-/// The state of a guard condition.
-#[derive(Default)]
-pub(crate) struct GuardState {
-    is_triggered: AtomicBool,
-    pub(crate) wakers: Wakers,
-}
-
-impl GuardState {
-    /// Triggers it and wakes its pollers. Thread-safe, does not block.
-    pub(crate) fn trigger(&self) {
-        self.is_triggered.store(true, Ordering::Release);
-        self.wakers.wake();
-    }
-
-    pub(crate) fn is_triggered(&self) -> bool {
-        self.is_triggered.load(Ordering::Acquire)
-    }
-
-    /// Takes the trigger.
-    pub(crate) fn consume(&self) -> bool {
-        self.is_triggered.swap(false, Ordering::AcqRel)
-    }
-}
 
 /// A guard condition.
 #[pyclass(extends = Handle, frozen, module = "pteros._native")]

@@ -48,7 +48,6 @@ mod subscription;
 mod tf;
 mod timer;
 mod types;
-mod wakers;
 
 use pteros_rcl::rmw_qos::{DURATION_BEST_AVAILABLE, DURATION_INFINITE};
 use pyo3::prelude::*;

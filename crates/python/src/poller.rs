@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use pteros_rcl::event_status::StatusKind;
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pteros_runtime::external_event_loop::ExternalEventLoop;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::client::Client;
 use crate::context::{Context, ContextState, Owner};
 use crate::endpoint::DataWaiter;
 use crate::event::{EventHandle, EventState};
-use crate::guard_condition::{GuardCondition, GuardState};
+use crate::guard_condition::GuardCondition;
 use crate::handle::Lifetime;
 use crate::publisher::deadline;
 use crate::service::Service;
@@ -50,7 +51,7 @@ impl Source {
             Self::Event(state, _) => state.attach(queue),
             // They wake any number of queues.
             Self::Guard(guard) => {
-                guard.wakers.add(queue);
+                guard.add_waker(queue);
                 false
             }
             Self::Timer(timer) => {
@@ -82,7 +83,7 @@ impl Source {
     /// As [`Self::take_ready`], of one that was ready a moment before.
     fn take_ready_again(&self) -> bool {
         match self {
-            Self::Guard(guard) => guard.consume(),
+            Self::Guard(guard) => guard.take(),
             _ => true,
         }
     }
@@ -90,7 +91,7 @@ impl Source {
     /// As [`Self::is_ready`]; takes the trigger of a guard condition.
     fn take_ready(&self) -> bool {
         match self {
-            Self::Guard(guard) => guard.consume(),
+            Self::Guard(guard) => guard.take(),
             other => other.is_ready(),
         }
     }

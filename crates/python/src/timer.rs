@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use pteros_rcl::clock::{ClockChange, ClockTimer};
 use pteros_rcl::timer_schedule as rcl;
+use pteros_rcl::wakers::Wakers;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -11,7 +12,6 @@ use crate::clock::{Clock, ClockState};
 use crate::context::{Context, ContextState, Owner};
 use crate::error::rcl as rcl_error;
 use crate::handle::{Handle, Lifetime};
-use crate::wakers::Wakers;
 
 /// The state of a timer.
 pub(crate) struct TimerState {

@@ -13,6 +13,7 @@
 //! | QoS overrides by parameters | [`qos_overrides`] |
 //! | event statuses of publishers and subscriptions | [`event_status`] |
 //! | QoS profiles in rmw's numbers, and their compatibility | [`rmw_qos`] |
+//! | guard conditions, and the queues that they wake | [`guard_condition`], [`wakers`] |
 //! | graph: nodes, topics, services, endpoints, matching | [`graph`] |
 //! | time, clocks, jumps, `/clock` | [`time`], [`clock`], [`time_source`] |
 //! | schedules of timers and rates | [`timer_schedule`], [`timer_heap`], [`rate`] |
@@ -38,6 +39,7 @@ pub mod diagnostics;
 pub mod error;
 pub mod event_status;
 pub mod graph;
+pub mod guard_condition;
 pub mod known_types;
 pub mod lifecycle;
 pub mod local_time;
@@ -58,5 +60,6 @@ pub mod time_source;
 pub mod timer_heap;
 pub mod timer_schedule;
 pub mod type_description;
+pub mod wakers;
 
 pub use core_options::core_options;

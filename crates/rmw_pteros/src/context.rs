@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pteros_runtime::config::{Config, DiscoveryRange};
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -21,7 +22,6 @@ use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_end,
 };
 use crate::fork::{self, Origin};
-use crate::guard_condition::GuardState;
 use crate::listener::Listener;
 use crate::typesupport::MessageType;
 use crate::{further_transports, init_options, platform};

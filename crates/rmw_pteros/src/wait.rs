@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use pteros_rcl::event_status::StatusKind;
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -20,7 +21,6 @@ use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run, run_end,
 };
 use crate::event::{self, EventState};
-use crate::guard_condition::GuardState;
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 
@@ -240,7 +240,7 @@ impl Waited<'_> {
                 non_null(waiter.cast_const(), "entry of a wait array")?.attach(queue);
             }
             for guard in &*self.guards {
-                non_null(guard.cast_const(), "entry of guard_conditions")?.add_waiter(queue);
+                non_null(guard.cast_const(), "entry of guard_conditions")?.add_waker(queue);
             }
             for event in &*self.events {
                 event_state(*event)?.0.attach(queue);
@@ -278,7 +278,7 @@ impl Waited<'_> {
             // SAFETY: as for `WaitSetState::wait`.
             let guard = unsafe { &*guard };
             is_of_others |= guard.is_triggered() && guard.is_of_other_thread();
-            guard.consume()
+            guard.take()
         };
         // SAFETY: as for `WaitSetState::wait`.
         unsafe {
