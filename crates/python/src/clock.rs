@@ -223,23 +223,23 @@ impl Clock {
             };
             sleep.state(until_ns, state.now(), clock)
         };
-        let is_reached = py.detach(|| {
-            let is_reached = loop {
-                let until = match look() {
-                    SleepState::Reached => break true,
-                    SleepState::Interrupted => break false,
-                    SleepState::Sleeping(None) => Instant::FAR_FUTURE,
-                    SleepState::Sleeping(Some(left)) => core.platform.now().after(left.into()),
-                };
-                core.driver().drive_until(&queue, until, || {
-                    while let Some(task) = queue.pop() {
-                        task.run();
+        let mut is_reached = false;
+        py.detach(|| {
+            core.driver().drive_while(&queue, || {
+                while let Some(task) = queue.pop() {
+                    task.run();
+                }
+                match look() {
+                    SleepState::Sleeping(None) => Some(Instant::FAR_FUTURE),
+                    SleepState::Sleeping(Some(left)) => {
+                        Some(core.platform.now().after(left.into()))
                     }
-                    !matches!(look(), SleepState::Sleeping(_))
-                });
-            };
-            core.driver().hand_over(&queue);
-            is_reached
+                    ended => {
+                        is_reached = ended == SleepState::Reached;
+                        None
+                    }
+                }
+            });
         });
         py.check_signals()?;
         Ok(is_reached)

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::context::{Context, ContextState, Owner};
 use crate::handle::{Handle, Lifetime};
+use crate::node::Node;
 
 /// A guard condition.
 #[pyclass(extends = Handle, frozen, module = "pteros._native")]
@@ -17,10 +18,13 @@ pub(crate) struct GuardCondition {
 }
 
 impl GuardCondition {
-    pub(crate) fn make(context: &Arc<ContextState>) -> PyClassInitializer<Self> {
+    pub(crate) fn make(
+        context: &Arc<ContextState>,
+        state: Arc<GuardState>,
+    ) -> PyClassInitializer<Self> {
         let life = Lifetime::new(|| {});
         PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
-            state: Arc::default(),
+            state,
             life,
             _context: context.clone(),
         })
@@ -35,7 +39,7 @@ impl GuardCondition {
         context
             .state
             .check_valid(py, "create guard_condition", Owner::Given)?;
-        Ok(Self::make(&context.state))
+        Ok(Self::make(&context.state, Arc::default()))
     }
 
     /// Wakes every poller that has it.
@@ -50,4 +54,19 @@ impl GuardCondition {
         self.life.check()?;
         Ok(self.state.is_triggered())
     }
+}
+
+/// A guard condition that is triggered at every change of the graph.
+#[pyfunction]
+fn graph_guard_condition(py: Python<'_>, node: &Node) -> PyResult<Py<GuardCondition>> {
+    node.life.check()?;
+    let context = &node.state.context;
+    let guard = context.waits.create_graph_guard();
+    Py::new(py, GuardCondition::make(context, guard))
+}
+
+/// Adds class and function to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<GuardCondition>()?;
+    module.add_function(wrap_pyfunction!(graph_guard_condition, module)?)
 }

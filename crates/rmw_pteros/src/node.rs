@@ -68,7 +68,7 @@ pub unsafe extern "C" fn rmw_create_node(
         validate_node(name).map_err(|error| Failure::argument(error.to_string()))?;
         validate_namespace(namespace).map_err(|error| Failure::argument(error.to_string()))?;
         let names = [c_name(name)?, c_name(namespace)?];
-        let guard = guard_condition::handle_of(state.graph_guard.clone(), context);
+        let guard = guard_condition::handle_of(state.waits.create_graph_guard(), context);
         let node = Arc::new(NodeState {
             context: state.clone(),
             key: state.core.discovery().add_node(name, namespace),
