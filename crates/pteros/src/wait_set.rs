@@ -179,8 +179,7 @@ impl WaitSet {
 
     /// Whether the last wait found the entity ready.
     pub fn is_ready(&self, key: WaitKey) -> bool {
-        let entry = self.entries.get(key);
-        entry.is_some_and(|entry| entry.is_ready)
+        self.entries.get(key).is_some_and(|entry| entry.is_ready)
     }
 
     /// Entities that the last wait found ready.
@@ -193,12 +192,7 @@ impl WaitSet {
     /// in the set.
     pub fn run(&mut self, key: WaitKey) -> bool {
         let entry = self.entries.get(key);
-        let entity = entry.map(|entry| entry.entity.clone());
-        let is_here = entity.is_some();
-        if let Some(entity) = entity {
-            entity.run();
-        }
-        is_here
+        entry.inspect(|entry| entry.entity.run()).is_some()
     }
 
     /// Checks again which of the ready entities still are.

@@ -88,7 +88,7 @@ impl Entries for Looked<'_> {
 #[pyclass(frozen, weakref, module = "pteros._native")]
 pub(crate) struct Poller {
     context: Arc<ContextState>,
-    set: WaitSet,
+    pub(crate) set: WaitSet,
     /// Replaced as a whole, so that a wait in progress keeps its own.
     entities: Mutex<Arc<Entities>>,
     /// Waits in progress. A new entity wakes only those; the next wait has it anyway.
@@ -162,11 +162,6 @@ impl Poller {
         self.is_closed.load(Ordering::Acquire) || self.context.is_shut_down()
     }
 
-    /// Whether it was woken; that ends.
-    pub(crate) fn take_wake(&self) -> bool {
-        self.set.take_wake()
-    }
-
     /// As [`Poller::wait`]. Returns the entities, and in `places` which are ready, and
     /// whether the wait was woken.
     pub(crate) fn wait_for_places(
@@ -197,7 +192,7 @@ impl Poller {
                 let until = deadline(core, timeout_ns);
                 py.detach(|| self.set.wait(&mut looked, first, until));
             }
-            is_woken = self.take_wake();
+            is_woken = self.set.take_wake();
             // The triggers of guard conditions are taken, by one thread each.
             places.retain(|place| {
                 let entity = entities.list.get(*place);

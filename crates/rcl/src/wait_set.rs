@@ -74,11 +74,7 @@ impl WaitContext {
     fn is_poll_due(&self) -> bool {
         let now = self.core.platform.now();
         let polled_at = Instant::from_nanos(self.polled_at.load(Ordering::Relaxed));
-        let is_due = now.since(polled_at) >= POLL_PERIOD;
-        if is_due {
-            self.note_polled(now);
-        }
-        is_due
+        now.since(polled_at) >= POLL_PERIOD
     }
 
     fn note_polled(&self, now: Instant) {
