@@ -4,13 +4,14 @@
 //! signal handler or an external library. The callback runs in the node's executor.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use pteros_rcl::guard_condition::GuardCondition as Signal;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
-use pteros_runtime::ready_queue::{ReadySlot, Task};
+use pteros_runtime::ready_queue::Task;
 
 use crate::callback_groups::{CallbackGroup, group_for};
 use crate::executor_queue::ExecutorQueue;
@@ -57,12 +58,12 @@ impl GuardCondition {
 
     /// Whether a trigger is pending.
     pub fn is_triggered(&self) -> bool {
-        self.core.signal.pending.load(Ordering::Acquire)
+        self.core.signal.is_triggered()
     }
 
     /// Takes the pending trigger; returns whether there was one.
     pub fn take(&self) -> bool {
-        self.core.signal.pending.swap(false, Ordering::AcqRel)
+        self.core.signal.take()
     }
 
     /// Number of times the callback has run.
@@ -83,7 +84,7 @@ impl fmt::Debug for GuardCondition {
 /// guard condition nor its node alive.
 #[derive(Clone)]
 pub struct TriggerHandle {
-    signal: Arc<TriggerSignal>,
+    signal: Arc<Signal>,
 }
 
 impl TriggerHandle {
@@ -101,26 +102,9 @@ impl fmt::Debug for TriggerHandle {
     }
 }
 
-/// State that a trigger changes.
-#[derive(Default)]
-struct TriggerSignal {
-    pending: AtomicBool,
-    slot: ReadySlot,
-}
-
-impl TriggerSignal {
-    fn trigger(&self) {
-        // AcqRel: earlier writes of the triggering thread are visible to the
-        // callback.
-        if !self.pending.swap(true, Ordering::AcqRel) {
-            self.slot.mark_ready();
-        }
-    }
-}
-
 pub(crate) struct GuardConditionCore {
     node: Arc<NodeCore>,
-    signal: Arc<TriggerSignal>,
+    signal: Arc<Signal>,
     callback: Mutex<Box<dyn FnMut() + Send>>,
     callback_group: Arc<CallbackGroupCore>,
     runs: AtomicU64,
@@ -150,20 +134,19 @@ impl Node {
 
 impl Task for GuardConditionCore {
     fn run(&self) {
-        let TriggerSignal { pending, slot } = &*self.signal;
-        slot.begin_take();
+        self.signal.slot.begin_take();
         // Locked if the callback itself spins, or still runs on the node's previous
         // executor. The holder checks for more work afterwards.
         let Some(mut callback) = self.callback.try_lock() else {
             return;
         };
-        if pending.swap(false, Ordering::AcqRel) {
+        if self.signal.take() {
             self.runs.fetch_add(1, Ordering::Relaxed);
             callback();
         }
         drop(callback);
-        if pending.load(Ordering::Acquire) {
-            slot.mark_ready();
+        if self.signal.is_triggered() {
+            self.signal.slot.mark_ready();
         }
     }
 
@@ -196,11 +179,11 @@ impl WaitableEntity for GuardConditionCore {
 
     fn rearm(&self) -> bool {
         self.signal.slot.begin_take();
-        self.signal.pending.load(Ordering::Acquire)
+        self.signal.is_triggered()
     }
 
     fn arrivals(&self) -> Arrivals {
-        let is_pending = self.signal.pending.load(Ordering::Acquire);
+        let is_pending = self.signal.is_triggered();
         Arrivals {
             received: self.runs.load(Ordering::Relaxed) + u64::from(is_pending),
             waiting: usize::from(is_pending),
@@ -211,8 +194,8 @@ impl WaitableEntity for GuardConditionCore {
 impl NodeEntity for GuardConditionCore {
     fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>) {
         let queue = executor_queue.map(|executor_queue| executor_queue.ready.clone());
-        let TriggerSignal { pending, slot } = &*self.signal;
-        slot.attach(queue, || pending.load(Ordering::Acquire));
+        let signal = &self.signal;
+        signal.slot.attach(queue, || signal.is_triggered());
     }
 
     fn callback_group(&self) -> &Arc<CallbackGroupCore> {

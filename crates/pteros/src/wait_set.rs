@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pteros_rcl::wait_set::{self as rcl, Entries, FirstLook, WaitContext};
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
 
@@ -56,12 +57,19 @@ pub struct WaitKey(u32);
 /// # }
 /// ```
 pub struct WaitSet {
+    pub(crate) set: Arc<rcl::WaitSet>,
+    entries: WaitSetEntries,
+}
+
+struct WaitSetEntries {
     context: Context,
-    pub(crate) executor_queue: Arc<ExecutorQueue>,
-    entries: Vec<Option<WaitSetEntry>>,
+    executor_queue: Arc<ExecutorQueue>,
+    list: Vec<Option<WaitSetEntry>>,
     /// Keyed by the address of the entity, which equals that of its task.
     keys: HashMap<usize, WaitKey>,
     ready: Vec<WaitKey>,
+    /// Number of entries that were ready before the wait.
+    ready_before: usize,
 }
 
 struct WaitSetEntry {
@@ -72,12 +80,19 @@ struct WaitSetEntry {
 impl WaitSet {
     /// Creates an empty set.
     pub fn new(context: &Context) -> Self {
+        let executor_queue = ExecutorQueue::for_wait_set(context.core());
+        let waits = WaitContext::new(context.core());
+        let set = rcl::WaitSet::with_queue(&waits, executor_queue.ready.clone());
         Self {
-            context: context.clone(),
-            executor_queue: ExecutorQueue::for_wait_set(context.core()),
-            entries: Vec::new(),
-            keys: HashMap::new(),
-            ready: Vec::new(),
+            set: Arc::new(set),
+            entries: WaitSetEntries {
+                context: context.clone(),
+                executor_queue,
+                list: Vec::new(),
+                keys: HashMap::new(),
+                ready: Vec::new(),
+                ready_before: 0,
+            },
         }
     }
 
@@ -88,45 +103,47 @@ impl WaitSet {
     pub fn add(&mut self, entity: &impl Waitable) -> Result<WaitKey, ExecutorError> {
         let entity = entity.waitable_entity();
         let node = entity.node_core();
-        if !Arc::ptr_eq(node.core(), self.context.core()) {
+        if !Arc::ptr_eq(node.core(), self.entries.context.core()) {
             return Err(ExecutorError::OtherContext {
                 entity: entity.describe(),
                 target: "wait set",
             });
         }
-        let free = self.entries.iter().position(Option::is_none);
-        let index = free.unwrap_or(self.entries.len());
+        let entries = &mut self.entries;
+        let free = entries.list.iter().position(Option::is_none);
+        let index = free.unwrap_or(entries.list.len());
         let key = WaitKey(u32::try_from(index).unwrap_or(u32::MAX));
         // Before the entity can wake the set.
         let address = address_of(&*entity);
-        if !node.add_to_wait_set(address, &*entity, &self.executor_queue) {
+        if !node.add_to_wait_set(address, &*entity, &entries.executor_queue) {
             let entity = entity.describe();
             return Err(ExecutorError::InWaitSet { entity });
         }
-        self.keys.insert(address, key);
+        entries.keys.insert(address, key);
         let entry = Some(WaitSetEntry {
             entity,
             is_ready: false,
         });
-        match self.entries.get_mut(index) {
+        match entries.list.get_mut(index) {
             Some(place) => *place = entry,
-            None => self.entries.push(entry),
+            None => entries.list.push(entry),
         }
         // Reserve space for all entities, so that a wait does not allocate.
-        self.ready.reserve(self.entries.len());
+        entries.ready.reserve(entries.list.len());
         Ok(key)
     }
 
     /// Removes an entity, which returns to the executor of its node. Returns false
     /// if it is not in the set.
     pub fn remove(&mut self, key: WaitKey) -> bool {
-        let place = self.entries.get_mut(key.0 as usize);
+        let entries = &mut self.entries;
+        let place = entries.list.get_mut(key.0 as usize);
         let Some(entry) = place.and_then(Option::take) else {
             return false;
         };
-        self.ready.retain(|ready| *ready != key);
+        entries.ready.retain(|ready| *ready != key);
         let address = address_of(&*entry.entity);
-        self.keys.remove(&address);
+        entries.keys.remove(&address);
         entry
             .entity
             .node_core()
@@ -136,12 +153,12 @@ impl WaitSet {
 
     /// Number of entities in the set.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.entries.keys.len()
     }
 
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.entries.keys.is_empty()
     }
 
     /// Waits until an entity is ready, `timeout` has passed or the context shuts
@@ -149,46 +166,40 @@ impl WaitSet {
     /// they became ready. Blocks; drives the network itself. Allocates nothing.
     pub fn wait(&mut self, timeout: Duration) -> &[WaitKey] {
         self.recheck_ready();
-        let now = self.context.core().platform.now();
-        let until = if self.ready.is_empty() {
+        let now = self.entries.context.core().platform.now();
+        let until = if self.entries.ready.is_empty() {
             now.after(timeout.into())
         } else {
             // The sockets are polled all the same.
             now
         };
-        self.wait_for_ready(until, || false);
-        &self.ready
+        self.wait_for_ready(until);
+        &self.entries.ready
     }
 
     /// Whether the last wait found the entity ready.
     pub fn is_ready(&self, key: WaitKey) -> bool {
-        let entry = self.entries.get(key.0 as usize).and_then(Option::as_ref);
-        entry.is_some_and(|entry| entry.is_ready)
+        self.entries.get(key).is_some_and(|entry| entry.is_ready)
     }
 
     /// Entities that the last wait found ready.
     pub fn ready(&self) -> &[WaitKey] {
-        &self.ready
+        &self.entries.ready
     }
 
     /// Runs the callback of an entity once, on this thread, as an executor would: a
     /// timer ticks, a subscription handles one message. Returns false if it is not
     /// in the set.
     pub fn run(&mut self, key: WaitKey) -> bool {
-        let entry = self.entries.get(key.0 as usize).and_then(Option::as_ref);
-        let entity = entry.map(|entry| entry.entity.clone());
-        let is_here = entity.is_some();
-        if let Some(entity) = entity {
-            entity.run();
-        }
-        is_here
+        let entry = self.entries.get(key);
+        entry.inspect(|entry| entry.entity.run()).is_some()
     }
 
     /// Checks again which of the ready entities still are.
     pub(crate) fn recheck_ready(&mut self) {
-        let Self { entries, ready, .. } = self;
+        let WaitSetEntries { list, ready, .. } = &mut self.entries;
         ready.retain(|key| {
-            let entry = entries.get_mut(key.0 as usize).and_then(Option::as_mut);
+            let entry = list.get_mut(key.0 as usize).and_then(Option::as_mut);
             entry.is_some_and(|entry| {
                 entry.is_ready = entry.entity.rearm();
                 entry.is_ready
@@ -196,51 +207,25 @@ impl WaitSet {
         });
     }
 
-    /// Drives the network until another entity is ready, `until` has passed, or the
-    /// wait is interrupted.
-    pub(crate) fn wait_for_ready(&mut self, until: Instant, is_interrupted: impl Fn() -> bool) {
-        let context = self.context.clone();
-        let (core, executor_queue) = (context.core(), self.executor_queue.clone());
-        let before = self.ready.len();
-        loop {
-            core.driver().drive(
-                &executor_queue.ready,
-                until.min(executor_queue.timers.next()),
-            );
-            let now = core.platform.now();
-            self.drain_ready_queue(now);
-            if self.ready.len() > before || now >= until || is_interrupted() || core.is_shut_down()
-            {
-                break;
-            }
+    /// Drives the network until another entity is ready, `until` has passed, or the set is
+    /// woken.
+    pub(crate) fn wait_for_ready(&mut self, until: Instant) {
+        self.entries.ready_before = self.entries.ready.len();
+        let first = self.set.begin(&mut self.entries);
+        if first != FirstLook::Ready {
+            self.set.wait(&mut self.entries, first, until);
         }
-        // This thread may have been chosen to drive the network next; pass that on.
-        core.driver().hand_over(&executor_queue.ready);
+        self.set.take_wake();
     }
+}
 
-    fn drain_ready_queue(&mut self, now: Instant) {
-        // Each task is queued once; tasks that arrive meanwhile belong to the next
-        // wait.
-        for _ in 0..self.executor_queue.ready.len() {
-            let Some(task) = self.executor_queue.ready.pop() else {
-                break;
-            };
-            match self.keys.get(&address_of_task(&*task)) {
-                Some(key) => self.mark_ready(*key),
-                // An event callback, or the housekeeping of a client.
-                None => task.run(),
-            }
-        }
-        while let Some(timer) = self.executor_queue.timers.pop_due(now) {
-            let address = address_of_task(&*timer);
-            if let Some(key) = self.keys.get(&address) {
-                self.mark_ready(*key);
-            }
-        }
+impl WaitSetEntries {
+    fn get(&self, key: WaitKey) -> Option<&WaitSetEntry> {
+        self.list.get(key.0 as usize).and_then(Option::as_ref)
     }
 
     fn mark_ready(&mut self, key: WaitKey) {
-        let entry = self.entries.get_mut(key.0 as usize);
+        let entry = self.list.get_mut(key.0 as usize);
         if let Some(entry) = entry.and_then(Option::as_mut)
             && !entry.is_ready
             // The data may have been taken since the wake-up.
@@ -252,9 +237,34 @@ impl WaitSet {
     }
 }
 
+/// A wait looks only at the entities that woke the set.
+impl Entries for WaitSetEntries {
+    fn run_task(&mut self, task: Arc<dyn Task>) {
+        match self.keys.get(&address_of_task(&*task)) {
+            Some(key) => self.mark_ready(*key),
+            // An event callback, or the housekeeping of a client.
+            None => task.run(),
+        }
+    }
+
+    fn is_any_ready(&mut self) -> bool {
+        let now = self.context.core().platform.now();
+        while let Some(timer) = self.executor_queue.timers.pop_due(now) {
+            if let Some(key) = self.keys.get(&address_of_task(&*timer)) {
+                self.mark_ready(*key);
+            }
+        }
+        self.ready.len() > self.ready_before
+    }
+
+    fn next_due(&self, _now: Instant) -> Instant {
+        self.executor_queue.timers.next()
+    }
+}
+
 impl Drop for WaitSet {
     fn drop(&mut self) {
-        for index in 0..self.entries.len() {
+        for index in 0..self.entries.list.len() {
             self.remove(WaitKey(u32::try_from(index).unwrap_or(u32::MAX)));
         }
     }
@@ -264,7 +274,7 @@ impl fmt::Debug for WaitSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitSet")
             .field("len", &self.len())
-            .field("ready", &self.ready)
+            .field("ready", &self.entries.ready)
             .finish()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pteros_rcl::data_waiter::DataWaiter;
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic};
 use pteros_runtime::outbound::SerializedPayload;
@@ -17,7 +18,7 @@ use pyo3::types::PyBytes;
 
 use crate::clock::Clock;
 use crate::decode::{Undecodable, unbound};
-use crate::endpoint::{DataWaiter, payload, topic_name};
+use crate::endpoint::{payload, topic_name};
 use crate::error::{self, rcl};
 use crate::handle::{Handle, Lifetime};
 use crate::introspection::{Introspection, Step};
@@ -123,7 +124,7 @@ impl Client {
             })
             .map_err(error::endpoint)?;
         let client = Arc::new(client);
-        let waiter = DataWaiter::new(client.replies.clone());
+        let waiter = DataWaiter::new(core, client.replies.clone());
         let (owner, removed) = (node.clone(), client.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
@@ -239,7 +240,7 @@ impl Client {
 
     fn is_ready(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.waiter.is_ready())
+        Ok(self.waiter.reader.has_samples())
     }
 
     fn service_server_is_available(&self, py: Python<'_>) -> PyResult<bool> {

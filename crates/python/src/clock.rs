@@ -6,6 +6,7 @@ use pteros_net::monotonic_nanos;
 use pteros_rcl::clock::{
     ClockChange, FirstTime, JumpThreshold, PendingJump, RosClock, Sleep, SleepClock, SleepState,
 };
+use pteros_rcl::wakers::Wakers;
 use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::udp::SystemPlatform;
@@ -18,7 +19,6 @@ use crate::context::Context;
 use crate::error::rcl;
 use crate::ffi::call_back;
 use crate::handle::{Handle, Lifetime};
-use crate::wakers::Wakers;
 
 const ROS: u32 = 1;
 const SYSTEM: u32 = 2;
@@ -223,23 +223,23 @@ impl Clock {
             };
             sleep.state(until_ns, state.now(), clock)
         };
-        let is_reached = py.detach(|| {
-            let is_reached = loop {
-                let until = match look() {
-                    SleepState::Reached => break true,
-                    SleepState::Interrupted => break false,
-                    SleepState::Sleeping(None) => Instant::FAR_FUTURE,
-                    SleepState::Sleeping(Some(left)) => core.platform.now().after(left.into()),
-                };
-                core.driver().drive_until(&queue, until, || {
-                    while let Some(task) = queue.pop() {
-                        task.run();
+        let mut is_reached = false;
+        py.detach(|| {
+            core.driver().drive_while(&queue, || {
+                while let Some(task) = queue.pop() {
+                    task.run();
+                }
+                match look() {
+                    SleepState::Sleeping(None) => Some(Instant::FAR_FUTURE),
+                    SleepState::Sleeping(Some(left)) => {
+                        Some(core.platform.now().after(left.into()))
                     }
-                    !matches!(look(), SleepState::Sleeping(_))
-                });
-            };
-            core.driver().hand_over(&queue);
-            is_reached
+                    ended => {
+                        is_reached = ended == SleepState::Reached;
+                        None
+                    }
+                }
+            });
         });
         py.check_signals()?;
         Ok(is_reached)

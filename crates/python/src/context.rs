@@ -1,27 +1,23 @@
 //! Contexts: one DDS participant each.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use pteros::args::Arguments;
 use pteros::config::DOMAIN_ID_MAX;
 use pteros_net::{ReceivedSignal, ShutdownSignal, shutdown_request};
+use pteros_rcl::wait_set::WaitContext;
 use pteros_runtime::Core;
 use pteros_runtime::platform::{SignalHandling, SystemPlatform};
-use pteros_runtime::rtps::time::{Duration, Instant};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::error::{RCLInvalidROSArgsError, UnknownROSArgsError, rcl};
 use crate::ffi::call_back;
-use crate::guard_condition::GuardState;
 use crate::handle::{Handle, Lifetime, forks, is_of_parent};
 use crate::signals;
-
-/// The longest that waits leave the sockets alone while something is always ready.
-const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// The signal that has requested the shutdown.
 fn received_signal() -> Option<ReceivedSignal> {
@@ -32,12 +28,7 @@ fn received_signal() -> Option<ReceivedSignal> {
 pub(crate) struct ContextState {
     pub(crate) context: pteros::Context,
     pub(crate) core: Arc<Core>,
-    /// Triggered by every change of the graph.
-    graph_guards: Mutex<Vec<Weak<GuardState>>>,
-    /// The revision of the graph that the guards were told of.
-    graph_told: AtomicU64,
-    /// When a wait polled the sockets last, in nanoseconds.
-    polled_at: AtomicU64,
+    pub(crate) waits: Arc<WaitContext>,
     is_shut_down: AtomicBool,
     /// Whether a signal shut it down that was cleared for a later context.
     was_signaled: AtomicBool,
@@ -48,40 +39,6 @@ pub(crate) struct ContextState {
 }
 
 impl ContextState {
-    /// Triggers the graph guard conditions if the graph has changed.
-    pub(crate) fn note_graph_changes(&self) {
-        let revision = self.core.graph().revision();
-        if self.graph_told.swap(revision, Ordering::AcqRel) == revision {
-            return;
-        }
-        self.graph_guards.lock().retain(|guard| {
-            let guard = guard.upgrade();
-            guard.inspect(|guard| guard.trigger()).is_some()
-        });
-    }
-
-    pub(crate) fn add_graph_guard(&self, guard: &Arc<GuardState>) {
-        self.graph_guards.lock().push(Arc::downgrade(guard));
-    }
-
-    /// Whether a wait that has something ready polls the sockets nevertheless: at most
-    /// once in [`POLL_PERIOD`], for it is a system call.
-    pub(crate) fn is_poll_due(&self) -> bool {
-        let now = self.core.platform.now();
-        let polled_at = Instant::from_nanos(self.polled_at.load(Ordering::Relaxed));
-        let is_due = now.since(polled_at) >= POLL_PERIOD;
-        if is_due {
-            self.note_polled();
-        }
-        is_due
-    }
-
-    /// Notes that a wait has polled the sockets.
-    pub(crate) fn note_polled(&self) {
-        let now = self.core.platform.now();
-        self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
-    }
-
     /// Whether it is the parent process's.
     pub(crate) fn is_of_parent(&self) -> bool {
         is_of_parent(self.forks)
@@ -232,11 +189,9 @@ impl Context {
         let context = opened.map_err(rcl)?;
         let core = context.runtime().clone();
         let state = Arc::new(ContextState {
-            graph_told: AtomicU64::new(core.graph().revision()),
+            waits: WaitContext::new(&core),
             core,
             context,
-            graph_guards: Mutex::default(),
-            polled_at: AtomicU64::new(0),
             is_shut_down: AtomicBool::new(false),
             was_signaled: AtomicBool::new(false),
             noted_signal: Mutex::default(),

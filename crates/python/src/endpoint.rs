@@ -1,16 +1,10 @@
 //! Parts that publishers, subscriptions, clients and services have in common.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use pteros_runtime::Core;
 use pteros_runtime::content_filter::MessageType;
 use pteros_runtime::names::NameKind;
 use pteros_runtime::qos::QosProfile;
-use pteros_runtime::reader::ReaderEndpoint;
-use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
-use pteros_runtime::service::{DeferredReplies, ServiceServer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -18,62 +12,6 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::error;
 use crate::node::NodeState;
 use crate::program::Program;
-
-/// The samples of a reader, for the poller that waits for them.
-pub(crate) struct DataWaiter {
-    pub(crate) reader: Arc<ReaderEndpoint>,
-    /// Of a server: its replies that wait for their clients.
-    replies: Option<Arc<DeferredReplies>>,
-}
-
-impl DataWaiter {
-    pub(crate) fn new(reader: Arc<ReaderEndpoint>) -> Arc<Self> {
-        Self::with_replies(reader, None)
-    }
-
-    /// The waiter of a server.
-    pub(crate) fn of_server(core: &Arc<Core>, server: &Arc<ServiceServer>) -> Arc<Self> {
-        let replies = DeferredReplies::new(core, server);
-        Self::with_replies(server.requests.clone(), Some(replies))
-    }
-
-    fn with_replies(
-        reader: Arc<ReaderEndpoint>,
-        replies: Option<Arc<DeferredReplies>>,
-    ) -> Arc<Self> {
-        let waiter = Arc::new(Self { reader, replies });
-        let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
-        waiter.reader.slot.set_task(task);
-        waiter
-    }
-
-    /// Wakes `queue` when a sample arrives. Returns whether it woke another one before.
-    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
-        let had_another = self.reader.slot.attach(Some(queue.clone()), || false);
-        match &self.replies {
-            Some(replies) => replies.attach(queue) || had_another,
-            None => had_another,
-        }
-    }
-
-    /// Wakes no queue any more if it woke that one.
-    pub(crate) fn detach(&self, queue: &Arc<ReadyQueue>) {
-        self.reader.slot.detach(queue);
-        if let Some(replies) = &self.replies {
-            replies.detach(queue);
-        }
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        self.reader.has_samples()
-    }
-}
-
-impl Task for DataWaiter {
-    fn run(&self) {
-        self.reader.slot.begin_take();
-    }
-}
 
 /// The bytes of a sample.
 pub(crate) fn payload(item: &QueuedSample) -> Option<&Bytes> {

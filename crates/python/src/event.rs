@@ -1,14 +1,13 @@
 //! Status events of publishers and subscriptions (DDS 1.4 §2.2.4.1).
 //!
-//! The runtime queues what happens; `pteros_rcl::event_status` makes one status per kind
+//! The runtime queues what happens; `pteros_rcl::event_waiter` keeps one status per kind
 //! of it.
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
-use pteros_rcl::event_status::{EventStatus as Status, EventStatuses, StatusKind};
-use pteros_runtime::event::EndpointEvents;
-use pteros_runtime::ready_queue::{ReadyQueue, Task};
+use pteros_rcl::event_status::{EventStatus as Status, StatusKind};
+use pteros_rcl::event_waiter::EventSource;
+use pteros_rcl::wait_set::WaitSource;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 
@@ -34,66 +33,10 @@ const OF_PUBLISHER: [StatusKind; 5] = [
     StatusKind::Matched,
 ];
 
-/// The statuses of one endpoint.
-pub(crate) struct EventState {
-    events: Arc<EndpointEvents>,
-    is_reader: bool,
-    statuses: Mutex<EventStatuses>,
-}
-
-impl EventState {
-    pub(crate) fn new(events: &Arc<EndpointEvents>, is_reader: bool) -> Arc<Self> {
-        let state = Arc::new(Self {
-            events: events.clone(),
-            is_reader,
-            statuses: Mutex::default(),
-        });
-        let task: std::sync::Weak<Self> = Arc::downgrade(&state);
-        state.events.slot.set_task(task);
-        state
-    }
-
-    /// The statuses, with all that has happened.
-    fn current(&self) -> MutexGuard<'_, EventStatuses> {
-        let mut statuses = self.statuses.lock();
-        while let Some(event) = self.events.take() {
-            statuses.apply(&event);
-        }
-        statuses
-    }
-
-    /// Wakes `queue` at an event. Returns whether it woke another one before.
-    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
-        self.events.slot.attach(Some(queue.clone()), || false)
-    }
-
-    /// Wakes no queue any more if it woke that one.
-    pub(crate) fn detach(&self, queue: &Arc<ReadyQueue>) {
-        self.events.slot.detach(queue);
-    }
-
-    /// Whether a change of that kind was not taken.
-    pub(crate) fn is_ready(&self, kind: StatusKind) -> bool {
-        self.current().is_untaken(kind)
-    }
-
-    fn take(&self, kind: StatusKind) -> Option<Status> {
-        let mut statuses = self.current();
-        statuses.is_untaken(kind).then(|| statuses.take(kind))
-    }
-}
-
-impl Task for EventState {
-    fn run(&self) {
-        self.events.slot.begin_take();
-    }
-}
-
 /// One kind of status of a publisher or subscription.
 #[pyclass(extends = Handle, frozen, module = "pteros._native")]
 pub(crate) struct EventHandle {
-    pub(crate) state: Arc<EventState>,
-    pub(crate) kind: StatusKind,
+    pub(crate) source: Arc<EventSource>,
     owner: Arc<Lifetime>,
     pub(crate) life: Arc<Lifetime>,
 }
@@ -102,7 +45,7 @@ pub(crate) struct EventHandle {
 impl EventHandle {
     #[new]
     fn new(entity: &Bound<'_, PyAny>, kind: usize) -> PyResult<PyClassInitializer<Self>> {
-        let (state, owner) = if let Ok(publisher) = entity.cast::<Publisher>() {
+        let (waiter, owner) = if let Ok(publisher) = entity.cast::<Publisher>() {
             let publisher = publisher.get();
             (publisher.events.clone(), publisher.life.clone())
         } else if let Ok(subscription) = entity.cast::<Subscription>() {
@@ -114,7 +57,7 @@ impl EventHandle {
             ));
         };
         owner.check()?;
-        let kinds: &[StatusKind] = if state.is_reader {
+        let kinds: &[StatusKind] = if waiter.is_reader {
             &OF_SUBSCRIPTION
         } else {
             &OF_PUBLISHER
@@ -128,8 +71,10 @@ impl EventHandle {
         let life = Lifetime::new(|| {});
         Ok(
             PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
-                state,
-                kind: found,
+                source: Arc::new(EventSource {
+                    waiter,
+                    kind: found,
+                }),
                 owner,
                 life,
             }),
@@ -138,17 +83,17 @@ impl EventHandle {
 
     fn is_ready(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.owner.is_open() && self.state.is_ready(self.kind))
+        Ok(self.owner.is_open() && self.source.is_ready())
     }
 
     /// The status if it has changed.
     fn take_event(&self) -> PyResult<Option<EventStatus>> {
         self.life.check()?;
-        let status = self.state.take(self.kind);
-        Ok(status.map(|status| EventStatus {
-            kind: self.kind,
-            is_reader: self.state.is_reader,
-            status,
+        let EventSource { waiter, kind } = &*self.source;
+        Ok(waiter.is_ready(*kind).then(|| EventStatus {
+            kind: *kind,
+            is_reader: waiter.is_reader,
+            status: waiter.take(*kind),
         }))
     }
 }

@@ -1,37 +1,13 @@
-//! Guard conditions: triggers of user code.
+//! Guard conditions: the handles of those of `rcl`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pyo3::prelude::*;
 
 use crate::context::{Context, ContextState, Owner};
 use crate::handle::{Handle, Lifetime};
-use crate::wakers::Wakers;
-
-/// The state of a guard condition.
-#[derive(Default)]
-pub(crate) struct GuardState {
-    is_triggered: AtomicBool,
-    pub(crate) wakers: Wakers,
-}
-
-impl GuardState {
-    /// Triggers it and wakes its pollers. Thread-safe, does not block.
-    pub(crate) fn trigger(&self) {
-        self.is_triggered.store(true, Ordering::Release);
-        self.wakers.wake();
-    }
-
-    pub(crate) fn is_triggered(&self) -> bool {
-        self.is_triggered.load(Ordering::Acquire)
-    }
-
-    /// Takes the trigger.
-    pub(crate) fn consume(&self) -> bool {
-        self.is_triggered.swap(false, Ordering::AcqRel)
-    }
-}
+use crate::node::Node;
 
 /// A guard condition.
 #[pyclass(extends = Handle, frozen, module = "pteros._native")]
@@ -42,10 +18,13 @@ pub(crate) struct GuardCondition {
 }
 
 impl GuardCondition {
-    pub(crate) fn make(context: &Arc<ContextState>) -> PyClassInitializer<Self> {
+    pub(crate) fn make(
+        context: &Arc<ContextState>,
+        state: Arc<GuardState>,
+    ) -> PyClassInitializer<Self> {
         let life = Lifetime::new(|| {});
         PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
-            state: Arc::default(),
+            state,
             life,
             _context: context.clone(),
         })
@@ -60,7 +39,7 @@ impl GuardCondition {
         context
             .state
             .check_valid(py, "create guard_condition", Owner::Given)?;
-        Ok(Self::make(&context.state))
+        Ok(Self::make(&context.state, Arc::default()))
     }
 
     /// Wakes every poller that has it.
@@ -75,4 +54,19 @@ impl GuardCondition {
         self.life.check()?;
         Ok(self.state.is_triggered())
     }
+}
+
+/// A guard condition that is triggered at every change of the graph.
+#[pyfunction]
+fn graph_guard_condition(py: Python<'_>, node: &Node) -> PyResult<Py<GuardCondition>> {
+    node.life.check()?;
+    let context = &node.state.context;
+    let guard = context.waits.create_graph_guard();
+    Py::new(py, GuardCondition::make(context, guard))
+}
+
+/// Adds class and function to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<GuardCondition>()?;
+    module.add_function(wrap_pyfunction!(graph_guard_condition, module)?)
 }

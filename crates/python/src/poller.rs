@@ -1,131 +1,50 @@
-//! `Poller`: the receive loop of an executor. The thread that waits polls the sockets,
-//! runs the protocol and returns with the entities that are ready.
+//! `Poller`: the wait set of an executor, with the objects of Python. It keeps the
+//! interpreter lock while it does not block, and has what only Python needs: signals, forks,
+//! event loops, entities that change during a wait.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use pteros_rcl::event_status::StatusKind;
+use pteros_rcl::wait_set::{Entries, FirstLook, WaitSet, WaitSource};
 use pteros_runtime::external_event_loop::ExternalEventLoop;
-use pteros_runtime::ready_queue::ReadyQueue;
-use pteros_runtime::rtps::time::{Duration, Instant};
+use pteros_runtime::rtps::time::Instant;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::client::Client;
 use crate::context::{Context, ContextState, Owner};
-use crate::endpoint::DataWaiter;
-use crate::event::{EventHandle, EventState};
-use crate::guard_condition::{GuardCondition, GuardState};
+use crate::event::EventHandle;
+use crate::guard_condition::GuardCondition;
 use crate::handle::Lifetime;
 use crate::publisher::deadline;
 use crate::service::Service;
 use crate::signals;
 use crate::spin;
 use crate::subscription::Subscription;
-use crate::timer::{Timer, TimerState};
+use crate::timer::Timer;
 
 /// An entity that a poller waits for.
 struct Entity {
     object: Py<PyAny>,
     life: Arc<Lifetime>,
-    source: Source,
+    source: Arc<dyn WaitSource>,
 }
-
-/// What makes it ready.
-enum Source {
-    Data(Arc<DataWaiter>),
-    Guard(Arc<GuardState>),
-    Event(Arc<EventState>, StatusKind),
-    Timer(Arc<TimerState>),
-}
-
-impl Source {
-    /// Returns whether it no longer wakes the queue of another poller.
-    fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
-        match self {
-            Self::Data(waiter) => waiter.attach(queue),
-            Self::Event(state, _) => state.attach(queue),
-            // They wake any number of queues.
-            Self::Guard(guard) => {
-                guard.wakers.add(queue);
-                false
-            }
-            Self::Timer(timer) => {
-                timer.wakers.add(queue);
-                timer.clock.wakers.add(queue);
-                false
-            }
-        }
-    }
-
-    fn detach(&self, queue: &Arc<ReadyQueue>) {
-        match self {
-            Self::Data(waiter) => waiter.detach(queue),
-            Self::Event(state, _) => state.detach(queue),
-            // A wake-up that is not needed does no harm.
-            Self::Guard(_) | Self::Timer(_) => {}
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        match self {
-            Self::Data(waiter) => waiter.is_ready(),
-            Self::Guard(guard) => guard.is_triggered(),
-            Self::Event(state, kind) => state.is_ready(*kind),
-            Self::Timer(timer) => timer.is_ready(),
-        }
-    }
-
-    /// As [`Self::take_ready`], of one that was ready a moment before.
-    fn take_ready_again(&self) -> bool {
-        match self {
-            Self::Guard(guard) => guard.consume(),
-            _ => true,
-        }
-    }
-
-    /// As [`Self::is_ready`]; takes the trigger of a guard condition.
-    fn take_ready(&self) -> bool {
-        match self {
-            Self::Guard(guard) => guard.consume(),
-            other => other.is_ready(),
-        }
-    }
-}
-
-/// How often a poller has taken an entity from another one. Pollers attach their entities
-/// again when it has changed, not at each wait.
-static TAKEOVERS: AtomicU64 = AtomicU64::new(1);
 
 /// The entities of a poller at a time.
 #[derive(Default)]
 pub(crate) struct Entities {
     list: Vec<Entity>,
-    /// The number of takeovers up to which they are attached to the poller's queue.
-    attached_at: AtomicU64,
 }
 
 impl Entities {
-    /// Lets them wake `queue`, unless they do.
-    fn attach(&self, queue: &Arc<ReadyQueue>) {
-        let takeovers = TAKEOVERS.load(Ordering::Acquire);
-        if self.attached_at.load(Ordering::Acquire) == takeovers {
-            return;
-        }
-        let mut took = false;
+    /// Lets them wake a wait set.
+    fn attach(&self, set: &WaitSet) {
         for entity in &self.list {
-            took |= entity.source.attach(queue);
+            entity.source.attach(set.queue());
         }
-        // A takeover meanwhile may have been one of these, so it makes the numbers differ.
-        let mut attached_at = takeovers;
-        if took {
-            TAKEOVERS.fetch_add(1, Ordering::AcqRel);
-            attached_at += 1;
-        }
-        self.attached_at.store(attached_at, Ordering::Release);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -136,14 +55,32 @@ impl Entities {
     pub(crate) fn handle(&self, place: usize) -> Option<&Py<PyAny>> {
         self.list.get(place).map(|entity| &entity.object)
     }
+}
 
-    /// The places of those that are ready. Takes the triggers of guard conditions.
-    fn take_ready(&self) -> Vec<usize> {
-        let places = self.list.iter().enumerate();
-        places
-            .filter(|(_, one)| one.life.is_open() && one.source.take_ready())
-            .map(|(place, _)| place)
-            .collect()
+/// The entities of a wait, and the places of those that its last look has found ready.
+struct Looked<'a> {
+    poller: &'a Poller,
+    entities: &'a Entities,
+    places: &'a mut Vec<usize>,
+}
+
+impl Entries for Looked<'_> {
+    fn is_any_ready(&mut self) -> bool {
+        self.places.clear();
+        let list = self.entities.list.iter().enumerate();
+        let ready = list.filter(|(_, one)| one.source.is_ready() && one.life.is_open());
+        self.places.extend(ready.map(|(place, _)| place));
+        !self.places.is_empty()
+    }
+
+    fn next_due(&self, now: Instant) -> Instant {
+        let open = self.entities.list.iter().filter(|one| one.life.is_open());
+        let due = open.map(|one| one.source.next_due(now)).min();
+        due.unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    fn is_over(&self) -> bool {
+        self.poller.is_over()
     }
 }
 
@@ -151,10 +88,9 @@ impl Entities {
 #[pyclass(frozen, weakref, module = "pteros._native")]
 pub(crate) struct Poller {
     context: Arc<ContextState>,
-    queue: Arc<ReadyQueue>,
+    pub(crate) set: WaitSet,
     /// Replaced as a whole, so that a wait in progress keeps its own.
     entities: Mutex<Arc<Entities>>,
-    is_woken: AtomicBool,
     /// Waits in progress. A new entity wakes only those; the next wait has it anyway.
     waits: AtomicUsize,
     is_closed: AtomicBool,
@@ -162,35 +98,25 @@ pub(crate) struct Poller {
     event_loop: OnceLock<ExternalEventLoop>,
 }
 
-/// The result of a look without a wait.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AtOnce {
-    Taken,
-    /// Something, but the sockets were not looked at for long.
-    AfterPoll,
-    Nothing,
-}
-
 fn entity(object: &Bound<'_, PyAny>) -> PyResult<Entity> {
-    let (life, source) = if let Ok(one) = object.cast::<Subscription>() {
+    let (life, source): (_, Arc<dyn WaitSource>) = if let Ok(one) = object.cast::<Subscription>() {
         let one = one.get();
-        (one.life.clone(), Source::Data(one.waiter.clone()))
+        (&one.life, one.waiter.clone())
     } else if let Ok(one) = object.cast::<GuardCondition>() {
         let one = one.get();
-        (one.life.clone(), Source::Guard(one.state.clone()))
+        (&one.life, one.state.clone())
     } else if let Ok(one) = object.cast::<Timer>() {
         let one = one.get();
-        (one.life.clone(), Source::Timer(one.state.clone()))
+        (&one.life, one.state.clone())
     } else if let Ok(one) = object.cast::<Client>() {
         let one = one.get();
-        (one.life.clone(), Source::Data(one.waiter.clone()))
+        (&one.life, one.waiter.clone())
     } else if let Ok(one) = object.cast::<Service>() {
         let one = one.get();
-        (one.life.clone(), Source::Data(one.waiter.clone()))
+        (&one.life, one.waiter.clone())
     } else if let Ok(one) = object.cast::<EventHandle>() {
         let one = one.get();
-        let source = Source::Event(one.state.clone(), one.kind);
-        (one.life.clone(), source)
+        (&one.life, one.source.clone())
     } else {
         return Err(PyTypeError::new_err(format!(
             "a poller cannot wait for {}",
@@ -199,7 +125,7 @@ fn entity(object: &Bound<'_, PyAny>) -> PyResult<Entity> {
     };
     Ok(Entity {
         object: object.clone().unbind(),
-        life,
+        life: life.clone(),
         source,
     })
 }
@@ -209,12 +135,7 @@ impl Entity {
         Self {
             object: self.object.clone_ref(py),
             life: self.life.clone(),
-            source: match &self.source {
-                Source::Data(one) => Source::Data(one.clone()),
-                Source::Guard(one) => Source::Guard(one.clone()),
-                Source::Event(one, kind) => Source::Event(one.clone(), *kind),
-                Source::Timer(one) => Source::Timer(one.clone()),
-            },
+            source: self.source.clone(),
         }
     }
 
@@ -225,92 +146,20 @@ impl Entity {
 
 impl Poller {
     fn replace(&self, list: Vec<Entity>) {
-        let entities = Arc::new(Entities {
-            list,
-            attached_at: AtomicU64::new(0),
-        });
+        let entities = Arc::new(Entities { list });
         let before = std::mem::replace(&mut *self.entities.lock(), entities.clone());
         let stays = |gone: &Entity| {
             let mut kept = entities.list.iter();
             kept.any(|one| one.object.is(&gone.object))
         };
         for gone in before.list.iter().filter(|one| !stays(one)) {
-            gone.source.detach(&self.queue);
+            gone.source.detach(self.set.queue());
         }
     }
 
     /// Whether it is closed, or its context shut down.
     pub(crate) fn is_over(&self) -> bool {
         self.is_closed.load(Ordering::Acquire) || self.context.is_shut_down()
-    }
-
-    /// Runs what was queued, and looks for a reason to end a wait.
-    fn look(&self, entities: &Entities) -> bool {
-        self.run_queued();
-        let mut list = entities.list.iter();
-        list.any(|one| one.source.is_ready() && one.life.is_open())
-            || self.is_woken.load(Ordering::Acquire)
-    }
-
-    fn run_queued(&self) {
-        while let Some(task) = self.queue.pop() {
-            task.run();
-        }
-        self.context.note_graph_changes();
-    }
-
-    /// Whether it was woken; that ends.
-    pub(crate) fn take_wake(&self) -> bool {
-        self.is_woken.load(Ordering::Relaxed) && self.is_woken.swap(false, Ordering::AcqRel)
-    }
-
-    /// Takes what is ready without a wait, into `places`, unless the sockets have to be
-    /// looked at.
-    fn take_at_once(&self, entities: &Entities, places: &mut Vec<usize>) -> AtOnce {
-        self.run_queued();
-        let list = entities.list.iter().enumerate();
-        places.extend(
-            list.filter(|(_, one)| one.source.is_ready() && one.life.is_open())
-                .map(|(place, _)| place),
-        );
-        if places.is_empty() && !self.is_woken.load(Ordering::Acquire) {
-            return AtOnce::Nothing;
-        }
-        if self.is_over() || self.context.is_poll_due() {
-            places.clear();
-            return AtOnce::AfterPoll;
-        }
-        // The triggers of guard conditions are taken, by one thread each.
-        places.retain(|place| match entities.list.get(*place) {
-            Some(one) => one.source.take_ready_again(),
-            None => false,
-        });
-        AtOnce::Taken
-    }
-
-    /// Looks at the sockets once.
-    fn poll(&self) {
-        let core = &self.context.core;
-        core.driver().drive(&self.queue, core.platform.now());
-        self.run_queued();
-        self.context.note_polled();
-    }
-
-    /// Waits until something is ready.
-    fn block(&self, entities: &Entities, timeout_ns: Option<i64>) {
-        let (core, queue) = (&self.context.core, &self.queue);
-        let until = deadline(core, timeout_ns);
-        loop {
-            // Timers can be due before the timeout; a reset changes when.
-            let wake_at = next_timer(core.platform.now(), &entities.list).min(until);
-            let found = core
-                .driver()
-                .drive_until(queue, wake_at, || self.look(entities) || self.is_over());
-            if found || self.is_over() || core.platform.now() >= until {
-                break;
-            }
-        }
-        self.context.note_polled();
     }
 
     /// As [`Poller::wait`]. Returns the entities, and in `places` which are ready, and
@@ -323,30 +172,32 @@ impl Poller {
     ) -> PyResult<(Arc<Entities>, bool)> {
         places.clear();
         let mut is_woken = false;
+        let core = &self.context.core;
         if let Some(event_loop) = self.event_loop.get() {
-            event_loop.disarm(self.context.core.driver(), &self.queue);
+            event_loop.disarm(core.driver(), self.set.queue());
         }
         // Before the entities are read, so that no addition falls between.
         self.waits.fetch_add(1, Ordering::SeqCst);
         let entities = self.entities.lock().clone();
         if !self.is_closed.load(Ordering::Acquire) && !self.context.is_of_parent() {
-            entities.attach(&self.queue);
+            entities.attach(&self.set);
+            let mut looked = Looked {
+                poller: self,
+                entities: &entities,
+                places,
+            };
             // A wait that does not block keeps the interpreter lock.
-            let at_once = self.take_at_once(&entities, places);
-            match at_once {
-                AtOnce::Taken => {}
-                // Entities that are always ready must not stop reception.
-                AtOnce::AfterPoll => py.detach(|| self.poll()),
-                AtOnce::Nothing if timeout_ns == Some(0) => py.detach(|| self.poll()),
-                AtOnce::Nothing => py.detach(|| self.block(&entities, timeout_ns)),
+            let first = self.set.begin(&mut looked);
+            if first != FirstLook::Ready {
+                let until = deadline(core, timeout_ns);
+                py.detach(|| self.set.wait(&mut looked, first, until));
             }
-            is_woken = self.take_wake();
-            if at_once != AtOnce::Taken {
-                if self.is_over() {
-                    self.context.core.driver().hand_over(&self.queue);
-                }
-                *places = entities.take_ready();
-            }
+            is_woken = self.set.take_wake();
+            // The triggers of guard conditions are taken, by one thread each.
+            places.retain(|place| {
+                let entity = entities.list.get(*place);
+                entity.is_some_and(|one| one.life.is_open() && one.source.take())
+            });
         }
         self.waits.fetch_sub(1, Ordering::SeqCst);
         if self.context.is_shut_down() {
@@ -355,21 +206,6 @@ impl Poller {
         py.check_signals()?;
         Ok((entities, is_woken))
     }
-}
-
-/// When the first timer is due.
-fn next_timer(now: Instant, entities: &[Entity]) -> Instant {
-    let mut next = Instant::FAR_FUTURE;
-    for entity in entities {
-        if let Source::Timer(timer) = &entity.source
-            && let Some(remaining) = timer.remaining()
-            && entity.life.is_open()
-            && (remaining <= 0 || !timer.clock.clock.is_simulated())
-        {
-            next = next.min(now.after(Duration::from_nanos(remaining.max(0))));
-        }
-    }
-    next
 }
 
 #[pymethods]
@@ -381,10 +217,9 @@ impl Poller {
             .state
             .check_valid(py, "create wait set", Owner::Given)?;
         Ok(Self {
-            queue: context.state.core.ready_queue(),
+            set: WaitSet::new(&context.state.waits),
             context: context.state.clone(),
             entities: Mutex::default(),
-            is_woken: AtomicBool::new(false),
             waits: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             event_loop: OnceLock::new(),
@@ -494,7 +329,7 @@ impl Poller {
                     .context
                     .core
                     .driver()
-                    .external_event_loop(&self.queue)?;
+                    .external_event_loop(self.set.queue())?;
                 self.event_loop.get_or_init(|| made)
             }
         };
@@ -507,29 +342,33 @@ impl Poller {
             return false;
         };
         let entities = self.entities.lock().clone();
-        entities.attach(&self.queue);
-        if self.look(&entities) || self.is_over() {
+        entities.attach(&self.set);
+        let mut looked = Looked {
+            poller: self,
+            entities: &entities,
+            places: &mut Vec::new(),
+        };
+        if self.set.look(&mut looked) || self.is_over() {
             return false;
         }
         let core = &self.context.core;
-        let next = next_timer(core.platform.now(), &entities.list);
-        event_loop.arm(core.driver(), &self.queue, next);
+        let next = looked.next_due(core.platform.now());
+        event_loop.arm(core.driver(), self.set.queue(), next);
         true
     }
 
     /// Ends the wait in progress, or the next one.
     fn wake(&self) {
-        self.is_woken.store(true, Ordering::Release);
-        self.queue.interrupt();
+        self.set.wake();
     }
 
     /// Gives the sockets back to the background thread.
     fn close(&self, py: Python<'_>) {
         self.is_closed.store(true, Ordering::Release);
         self.replace(Vec::new());
-        self.queue.interrupt();
+        self.set.queue().interrupt();
         if !self.context.is_of_parent() {
-            py.detach(|| self.context.core.driver().hand_over(&self.queue));
+            py.detach(|| self.context.core.driver().hand_over(self.set.queue()));
         }
     }
 }

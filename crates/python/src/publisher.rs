@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pteros_rcl::event_waiter::EventWaiter;
 use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::names::{NameKind, dds_topic};
 use pteros_runtime::outbound::SerializedPayload;
@@ -17,7 +18,6 @@ use pyo3::types::PyBytes;
 use crate::context::Owner;
 use crate::endpoint::{filterable, given_payload, topic_name};
 use crate::error::{self, rcl};
-use crate::event::EventState;
 use crate::handle::{Handle, Lifetime};
 use crate::node::{Node, NodeState};
 use crate::program::Program;
@@ -30,7 +30,7 @@ pub(crate) struct Publisher {
     node: Arc<NodeState>,
     writer: Arc<WriterEndpoint>,
     program: Arc<Program>,
-    pub(crate) events: Arc<EventState>,
+    pub(crate) events: Arc<EventWaiter>,
     pub(crate) life: Arc<Lifetime>,
     topic: String,
 }
@@ -125,7 +125,7 @@ impl Publisher {
         let profile = qos.to_profile()?;
         let topic = topic_name(py, &node, NameKind::Topic, topic, &profile)?;
         let writer = create_writer(py, &node, &program, &topic, &profile)?;
-        let events = EventState::new(&writer.events, false);
+        let events = EventWaiter::new(&node.context.core, &writer.events, false, ());
         let (owner, removed) = (node.clone(), writer.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pteros_rcl::data_waiter::DataWaiter;
 use pteros_runtime::names::NameKind;
 use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::reader::DeliveryForm;
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use crate::client::{RequestId, service_spec};
 use crate::clock::Clock;
 use crate::decode::{Undecodable, unbound};
-use crate::endpoint::{DataWaiter, payload, topic_name};
+use crate::endpoint::{payload, topic_name};
 use crate::error::{self, rcl};
 use crate::handle::{Handle, Lifetime};
 use crate::introspection::{Introspection, Step};
@@ -162,7 +163,7 @@ impl Service {
 
     fn is_ready(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.waiter.is_ready())
+        Ok(self.waiter.reader.has_samples())
     }
 
     fn get_service_name(&self) -> PyResult<&str> {

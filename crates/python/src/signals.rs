@@ -8,11 +8,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use pteros_net::{ShutdownSignals, handle_shutdown_signals, shutdown_request};
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pyo3::prelude::*;
 
 use crate::context::{ContextState, for_each_context};
 use crate::error::rcl;
-use crate::guard_condition::{GuardCondition, GuardState};
+use crate::guard_condition::GuardCondition;
 
 /// The bits of the signals in the options of rclpy.
 const SIGINT: u32 = 1;

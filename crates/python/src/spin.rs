@@ -98,7 +98,7 @@ pub(crate) fn run(poller: &Poller, executor: &Bound<'_, PyAny>) -> PyResult<Py<P
             }
             let Some(one) = slot else { continue };
             let ran = one.run(executor);
-            is_stale |= poller.take_wake();
+            is_stale |= poller.set.take_wake();
             if matches!(ran, Ok(Outcome::Done | Outcome::Nothing)) && !is_stale {
                 continue;
             }

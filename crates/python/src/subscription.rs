@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_rcl::data_waiter::DataWaiter;
+use pteros_rcl::event_waiter::EventWaiter;
 use pteros_rcl::rmw_qos::resolve_best_available;
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::content_filter::FilterSpec;
@@ -13,9 +15,8 @@ use pteros_runtime::user_data::{ANY_TYPE_HASH, type_hash_entry};
 use pyo3::prelude::*;
 
 use crate::decode::Undecodable;
-use crate::endpoint::{DataWaiter, MessageInfo, filterable, topic_name};
+use crate::endpoint::{MessageInfo, filterable, topic_name};
 use crate::error::{self, rcl};
-use crate::event::EventState;
 use crate::handle::{Handle, Lifetime};
 use crate::node::{Node, NodeState};
 use crate::program::Program;
@@ -28,7 +29,7 @@ pub(crate) struct Subscription {
     node: Arc<NodeState>,
     pub(crate) waiter: Arc<DataWaiter>,
     program: Arc<Program>,
-    pub(crate) events: Arc<EventState>,
+    pub(crate) events: Arc<EventWaiter>,
     pub(crate) life: Arc<Lifetime>,
     topic: String,
 }
@@ -113,8 +114,8 @@ impl Subscription {
                 Ok(reader)
             })
             .map_err(error::endpoint)?;
-        let events = EventState::new(&reader.events, true);
-        let waiter = DataWaiter::new(reader);
+        let events = EventWaiter::new(core, &reader.events, true, ());
+        let waiter = DataWaiter::new(core, reader);
         let (owner, removed) = (node.clone(), waiter.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
@@ -167,7 +168,7 @@ impl Subscription {
     /// Whether `take` has something.
     fn is_ready(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.waiter.is_ready())
+        Ok(self.waiter.reader.has_samples())
     }
 
     fn get_topic_name(&self) -> PyResult<&str> {

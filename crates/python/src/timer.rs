@@ -4,6 +4,10 @@ use std::sync::{Arc, Weak};
 
 use pteros_rcl::clock::{ClockChange, ClockTimer};
 use pteros_rcl::timer_schedule as rcl;
+use pteros_rcl::wait_set::WaitSource;
+use pteros_rcl::wakers::Wakers;
+use pteros_runtime::ready_queue::ReadyQueue;
+use pteros_runtime::rtps::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -11,27 +15,42 @@ use crate::clock::{Clock, ClockState};
 use crate::context::{Context, ContextState, Owner};
 use crate::error::rcl as rcl_error;
 use crate::handle::{Handle, Lifetime};
-use crate::wakers::Wakers;
 
 /// The state of a timer.
 pub(crate) struct TimerState {
     pub(crate) clock: Arc<ClockState>,
     state: rcl::TimerState,
-    pub(crate) wakers: Wakers,
+    wakers: Wakers,
 }
 
 impl TimerState {
     /// Nanoseconds until it is due, not positive when it is; `None` while canceled.
-    pub(crate) fn remaining(&self) -> Option<i64> {
+    fn remaining(&self) -> Option<i64> {
         self.state.remaining(|| self.clock.now())
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        self.remaining().is_some_and(|remaining| remaining <= 0)
     }
 
     fn call_if_due(&self) -> Option<rcl::TimerCall> {
         self.state.call_if_due(|| self.clock.now())
+    }
+}
+
+impl WaitSource for TimerState {
+    fn attach(&self, queue: &Arc<ReadyQueue>) {
+        self.wakers.add(queue);
+        self.clock.wakers.add(queue);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.remaining().is_some_and(|remaining| remaining <= 0)
+    }
+
+    fn next_due(&self, now: Instant) -> Instant {
+        match self.remaining() {
+            Some(remaining) if remaining <= 0 || !self.clock.clock.is_simulated() => {
+                now.after(Duration::from_nanos(remaining.max(0)))
+            }
+            _ => Instant::FAR_FUTURE,
+        }
     }
 }
 

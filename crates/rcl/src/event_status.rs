@@ -49,7 +49,6 @@ pub struct EventStatus {
     pub not_alive_change: i64,
     /// The last incompatible policy (`rmw_qos_policy_kind_t`); 0 before there was one.
     pub last_policy_kind: u32,
-    is_untaken: bool,
 }
 
 fn note(value: u64, count: &mut i64, change: &mut i64) {
@@ -123,7 +122,6 @@ impl EventStatuses {
         if let Some(total) = total {
             status.note_total(total);
         }
-        status.is_untaken = true;
         Some(kind)
     }
 
@@ -134,13 +132,7 @@ impl EventStatuses {
         status.total_change = 0;
         status.current_change = 0;
         status.not_alive_change = 0;
-        status.is_untaken = false;
         taken
-    }
-
-    /// Whether the status of a kind has changes that were not taken.
-    pub fn is_untaken(&self, kind: StatusKind) -> bool {
-        self.0[kind as usize].is_untaken
     }
 }
 
@@ -166,7 +158,6 @@ mod tests {
         let status = statuses.take(StatusKind::Matched);
         assert_eq!((status.total, status.total_change), (2, 2));
         assert_eq!((status.current, status.current_change), (1, 1));
-        assert!(!statuses.is_untaken(StatusKind::Matched));
         statuses.apply(&matched(2, 0, -1));
         let status = statuses.take(StatusKind::Matched);
         assert_eq!((status.total_change, status.current_change), (0, -1));

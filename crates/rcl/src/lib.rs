@@ -13,6 +13,8 @@
 //! | QoS overrides by parameters | [`qos_overrides`] |
 //! | event statuses of publishers and subscriptions | [`event_status`] |
 //! | QoS profiles in rmw's numbers, and their compatibility | [`rmw_qos`] |
+//! | guard conditions, and the queues that they wake | [`guard_condition`], [`wakers`] |
+//! | wait sets; what waits for samples and for statuses | [`wait_set`], [`data_waiter`], [`event_waiter`] |
 //! | graph: nodes, topics, services, endpoints, matching | [`graph`] |
 //! | time, clocks, jumps, `/clock` | [`time`], [`clock`], [`time_source`] |
 //! | schedules of timers and rates | [`timer_schedule`], [`timer_heap`], [`rate`] |
@@ -34,10 +36,13 @@ pub mod args;
 mod arguments_error;
 pub mod clock;
 mod core_options;
+pub mod data_waiter;
 pub mod diagnostics;
 pub mod error;
 pub mod event_status;
+pub mod event_waiter;
 pub mod graph;
+pub mod guard_condition;
 pub mod known_types;
 pub mod lifecycle;
 pub mod local_time;
@@ -58,5 +63,7 @@ pub mod time_source;
 pub mod timer_heap;
 pub mod timer_schedule;
 pub mod type_description;
+pub mod wait_set;
+pub mod wakers;
 
 pub use core_options::core_options;

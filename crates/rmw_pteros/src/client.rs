@@ -17,7 +17,7 @@ use crate::error::{
     run_end, run_set_callback, text,
 };
 use crate::handle::{Handle, c_name};
-use crate::listener::DataWaiter;
+use crate::listener::{DataWaiter, set_data_callback};
 use crate::node::{self, NodeState};
 use crate::publisher::type_hash_entry;
 use crate::qos;
@@ -341,8 +341,6 @@ pub unsafe extern "C" fn rmw_client_set_on_new_response_callback(
     run_set_callback("rmw_client_set_on_new_response_callback", callback, || {
         // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(client) }?;
-        state
-            .waiter
-            .set_callback(&state.node.context, callback, user_data)
+        set_data_callback(&state.waiter, &state.node.context, callback, user_data)
     })
 }

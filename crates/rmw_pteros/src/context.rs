@@ -3,12 +3,12 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use pteros_rcl::wait_set::WaitContext;
 use pteros_runtime::config::{Config, DiscoveryRange};
 use pteros_runtime::content_filter::MessageType as FilterableType;
-use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::static_peers::{DiscoveryServer, NamedPeers, StaticPeer};
 use pteros_runtime::{Core, CoreOptions, SecurityOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -21,61 +21,24 @@ use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_end,
 };
 use crate::fork::{self, Origin};
-use crate::guard_condition::GuardState;
 use crate::listener::Listener;
 use crate::typesupport::MessageType;
 use crate::{further_transports, init_options, platform};
 
-/// Longest time without polling the sockets while each wait finds a ready entity.
-const POLL_PERIOD: Duration = Duration::from_millis(1);
-
 /// An open context.
 pub(crate) struct ContextState {
     pub(crate) core: Arc<Core>,
-    /// Graph guard condition, triggered by every change of the graph.
-    pub(crate) graph_guard: Arc<GuardState>,
-    /// Graph revision at the last trigger of `graph_guard`.
-    graph_told: AtomicU64,
+    pub(crate) waits: Arc<WaitContext>,
     /// Runs callbacks for new data.
     pub(crate) listener: Listener,
     is_shut_down: AtomicBool,
     /// The process that opened it.
     pub(crate) origin: Origin,
-    /// When a wait polled the sockets last, in nanoseconds.
-    polled_at: AtomicU64,
     /// Whether loaned messages and content filters are offered.
     pub(crate) has_optional_features: bool,
 }
 
 impl ContextState {
-    /// Triggers the graph guard condition if the graph has changed.
-    pub(crate) fn tell_graph_changes(&self) {
-        let revision = self.core.graph().revision();
-        if self.graph_told.load(Ordering::Acquire) != revision
-            && self.graph_told.swap(revision, Ordering::AcqRel) != revision
-        {
-            self.graph_guard.trigger();
-        }
-    }
-
-    /// Whether a wait with a ready entity polls the sockets as well: at most once per
-    /// [`POLL_PERIOD`], because it is a system call.
-    pub(crate) fn is_poll_due(&self) -> bool {
-        let now = self.core.platform.now();
-        let polled_at = Instant::from_nanos(self.polled_at.load(Ordering::Relaxed));
-        let is_due = now.since(polled_at) >= POLL_PERIOD;
-        if is_due {
-            self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
-        }
-        is_due
-    }
-
-    /// Notes that a wait has polled the sockets.
-    pub(crate) fn note_polled(&self) {
-        let now = self.core.platform.now();
-        self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
-    }
-
     /// The type of an endpoint, for content filters.
     pub(crate) fn filterable_type(&self, ty: &MessageType) -> FilterableType {
         if self.has_optional_features {
@@ -151,12 +114,10 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
     let domain_id = core_options.domain_id as usize;
     let core = Core::open(platform::current(), core_options).map_err(Failure::error)?;
     let state = Arc::new(ContextState {
-        graph_told: AtomicU64::new(core.graph().revision()),
-        graph_guard: Arc::default(),
+        waits: WaitContext::new(&core),
         listener: Listener::new(&core),
         is_shut_down: AtomicBool::new(false),
         origin: Origin::here(),
-        polled_at: AtomicU64::new(0),
         has_optional_features: config.rmw_optional_features.unwrap_or(true),
         core,
     });

@@ -1,16 +1,15 @@
 //! Status events of publishers and subscriptions (rmw `event.h`; DDS 1.4 §2.2.4.1).
 //!
-//! The runtime queues events, `pteros_rcl::event_status` makes one status per kind of
+//! The runtime queues events, `pteros_rcl::event_waiter` keeps one status per kind of
 //! them, and this file writes it into the structs of rmw.
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-use pteros_rcl::event_status::{EventStatuses, StatusKind};
+use pteros_rcl::event_status::StatusKind;
+use pteros_rcl::event_waiter::{EventListener, EventWaiter};
 use pteros_runtime::event::EndpointEvents;
-use pteros_runtime::ready_queue::{ReadyQueue, Task};
 
 use crate::abi::{
     CountStatus, Event, EventCallback, IncompatibleQosStatus, LivelinessChangedStatus,
@@ -26,27 +25,53 @@ use crate::listener::Callback;
 /// Number of the kinds of statuses.
 const KINDS: usize = StatusKind::Matched as usize + 1;
 
-/// Statuses of one endpoint.
-pub(crate) struct EventState {
-    events: Arc<EndpointEvents>,
+/// Callbacks of the user for the statuses of one endpoint.
+pub(crate) struct StatusCallbacks {
     context: Arc<ContextState>,
-    is_reader: bool,
-    statuses: Mutex<Statuses>,
     callbacks: [Callback; KINDS],
-    /// Kinds with changes that were not taken, one bit each. Written under the lock of
-    /// `statuses`; a wait reads it without the lock.
-    untaken_kinds: AtomicU32,
-}
-
-#[derive(Default)]
-struct Statuses {
-    statuses: EventStatuses,
     /// Changes of each kind that were not passed to a callback.
-    untold: [usize; KINDS],
+    untold: [AtomicUsize; KINDS],
 }
 
-fn bit(kind: StatusKind) -> u32 {
-    1 << kind as u32
+impl EventListener for StatusCallbacks {
+    fn is_set(&self) -> bool {
+        self.callbacks.iter().any(Callback::is_set)
+    }
+
+    fn note(&self, kind: StatusKind) {
+        self.untold[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn note_taken(&self, kind: StatusKind) {
+        self.untold[kind as usize].store(0, Ordering::Relaxed);
+    }
+
+    fn report(&self) -> bool {
+        let mut could = true;
+        for (callback, untold) in self.callbacks.iter().zip(&self.untold) {
+            if callback.is_set() {
+                could &= callback.tell(|_| untold.swap(0, Ordering::Relaxed));
+            }
+        }
+        could
+    }
+}
+
+/// Statuses of one endpoint.
+pub(crate) type EventState = EventWaiter<StatusCallbacks>;
+
+/// Creates the statuses of an endpoint.
+pub(crate) fn create(
+    context: &Arc<ContextState>,
+    events: &Arc<EndpointEvents>,
+    is_reader: bool,
+) -> Arc<EventState> {
+    let callbacks = StatusCallbacks {
+        context: context.clone(),
+        callbacks: Default::default(),
+        untold: Default::default(),
+    };
+    EventWaiter::new(&context.core, events, is_reader, callbacks)
 }
 
 fn to_usize(count: i64) -> usize {
@@ -58,165 +83,79 @@ fn to_i32(count: i64) -> i32 {
     i32::try_from(count).unwrap_or(if count < 0 { i32::MIN } else { i32::MAX })
 }
 
-impl EventState {
-    pub(crate) fn new(
-        context: &Arc<ContextState>,
-        events: &Arc<EndpointEvents>,
-        is_reader: bool,
-    ) -> Arc<Self> {
-        let state = Arc::new(Self {
-            events: events.clone(),
-            context: context.clone(),
-            is_reader,
-            statuses: Mutex::default(),
-            callbacks: Default::default(),
-            untaken_kinds: AtomicU32::default(),
-        });
-        let task: std::sync::Weak<Self> = Arc::downgrade(&state);
-        state.events.slot.set_task(task);
-        state
-    }
-
-    /// Applies the queued events.
-    fn sync(&self) {
-        let mut statuses = self.statuses.lock();
-        while let Some(event) = self.events.take() {
-            if let Some(kind) = statuses.statuses.apply(&event) {
-                if let Some(count) = statuses.untold.get_mut(kind as usize) {
-                    *count += 1;
-                }
-                self.untaken_kinds.fetch_or(bit(kind), Ordering::Release);
+/// Writes the status of a kind and resets its changes.
+///
+/// # Safety
+/// `info` points to the status structure of the kind.
+unsafe fn take(state: &EventState, kind: StatusKind, info: *mut c_void) {
+    let status = state.take(kind);
+    // SAFETY: as for this function.
+    unsafe {
+        match kind {
+            StatusKind::LivelinessChanged => {
+                info.cast::<LivelinessChangedStatus>()
+                    .write(LivelinessChangedStatus {
+                        alive_count: to_i32(status.current),
+                        not_alive_count: to_i32(status.not_alive),
+                        alive_count_change: to_i32(status.current_change),
+                        not_alive_count_change: to_i32(status.not_alive_change),
+                    });
             }
-        }
-    }
-
-    /// Wakes `queue` at an event, unless a callback is set.
-    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        let has_callback = self.callbacks.iter().any(Callback::is_set);
-        if !has_callback && !self.events.slot.is_attached_to(queue) {
-            self.events.slot.attach(Some(queue.clone()), || false);
-        }
-    }
-
-    /// Calls the callbacks for new changes. Returns false if it could not.
-    fn tell(&self) -> bool {
-        let mut could = true;
-        for (kind, callback) in self.callbacks.iter().enumerate() {
-            if callback.is_set() {
-                could &= callback.tell_new(|| {
-                    let mut statuses = self.statuses.lock();
-                    statuses.untold.get_mut(kind).map_or(0, std::mem::take)
+            StatusKind::DeadlineMissed
+            | StatusKind::LivelinessLost
+            | StatusKind::IncompatibleType => {
+                info.cast::<CountStatus>().write(CountStatus {
+                    total_count: to_i32(status.total),
+                    total_count_change: to_i32(status.total_change),
+                });
+            }
+            StatusKind::IncompatibleQos => {
+                info.cast::<IncompatibleQosStatus>()
+                    .write(IncompatibleQosStatus {
+                        total_count: to_i32(status.total),
+                        total_count_change: to_i32(status.total_change),
+                        last_policy_kind: status.last_policy_kind.max(POLICY_INVALID),
+                    });
+            }
+            StatusKind::Matched => {
+                info.cast::<MatchedStatus>().write(MatchedStatus {
+                    total_count: to_usize(status.total),
+                    total_count_change: to_usize(status.total_change),
+                    current_count: to_usize(status.current),
+                    current_count_change: to_i32(status.current_change),
+                });
+            }
+            StatusKind::MessageLost => {
+                info.cast::<MessageLostStatus>().write(MessageLostStatus {
+                    total_count: to_usize(status.total),
+                    total_count_change: to_usize(status.total_change),
                 });
             }
         }
-        could
-    }
-
-    /// Whether a kind has untaken changes. Its callback is called before.
-    pub(crate) fn is_ready(&self, kind: StatusKind) -> bool {
-        if !self.events.is_empty() {
-            self.sync();
-        }
-        self.tell();
-        self.untaken_kinds.load(Ordering::Acquire) & bit(kind) != 0
-    }
-
-    /// Writes the status of a kind and resets its changes.
-    ///
-    /// # Safety
-    /// `info` points to the status structure of the kind.
-    unsafe fn take(&self, kind: StatusKind, info: *mut c_void) -> Outcome {
-        self.sync();
-        let mut statuses = self.statuses.lock();
-        let status = statuses.statuses.take(kind);
-        // SAFETY: as for this function.
-        unsafe {
-            match kind {
-                StatusKind::LivelinessChanged => {
-                    info.cast::<LivelinessChangedStatus>()
-                        .write(LivelinessChangedStatus {
-                            alive_count: to_i32(status.current),
-                            not_alive_count: to_i32(status.not_alive),
-                            alive_count_change: to_i32(status.current_change),
-                            not_alive_count_change: to_i32(status.not_alive_change),
-                        });
-                }
-                StatusKind::DeadlineMissed
-                | StatusKind::LivelinessLost
-                | StatusKind::IncompatibleType => {
-                    info.cast::<CountStatus>().write(CountStatus {
-                        total_count: to_i32(status.total),
-                        total_count_change: to_i32(status.total_change),
-                    });
-                }
-                StatusKind::IncompatibleQos => {
-                    info.cast::<IncompatibleQosStatus>()
-                        .write(IncompatibleQosStatus {
-                            total_count: to_i32(status.total),
-                            total_count_change: to_i32(status.total_change),
-                            last_policy_kind: status.last_policy_kind.max(POLICY_INVALID),
-                        });
-                }
-                StatusKind::Matched => {
-                    info.cast::<MatchedStatus>().write(MatchedStatus {
-                        total_count: to_usize(status.total),
-                        total_count_change: to_usize(status.total_change),
-                        current_count: to_usize(status.current),
-                        current_count_change: to_i32(status.current_change),
-                    });
-                }
-                StatusKind::MessageLost => {
-                    info.cast::<MessageLostStatus>().write(MessageLostStatus {
-                        total_count: to_usize(status.total),
-                        total_count_change: to_usize(status.total_change),
-                    });
-                }
-            }
-        }
-        if let Some(count) = statuses.untold.get_mut(kind as usize) {
-            *count = 0;
-        }
-        self.untaken_kinds.fetch_and(!bit(kind), Ordering::Release);
-        Ok(())
-    }
-
-    fn set_callback(
-        &self,
-        kind: StatusKind,
-        function: EventCallback,
-        user_data: *const c_void,
-    ) -> Outcome {
-        let callback = &self.callbacks[kind as usize];
-        if function.is_none() {
-            callback.set(None, user_data, 0);
-            return Ok(());
-        }
-        let queue = self.context.callback_queue()?;
-        self.sync();
-        let untold = self
-            .statuses
-            .lock()
-            .untold
-            .get_mut(kind as usize)
-            .map(std::mem::take);
-        callback.set(function, user_data, untold.unwrap_or(0));
-        self.events
-            .slot
-            .attach(Some(queue), || !self.events.is_empty());
-        Ok(())
     }
 }
 
-impl Task for EventState {
-    fn run(&self) {
-        self.events.slot.begin_take();
-        self.sync();
-        if !self.tell() {
-            self.events.slot.mark_ready();
-        }
-        // For a thread that waits for the event beside the callback.
-        self.context.core.wake_waiters();
+fn set_callback(
+    state: &EventState,
+    kind: StatusKind,
+    function: EventCallback,
+    user_data: *const c_void,
+) -> Outcome {
+    let listener = &state.listener;
+    let callback = &listener.callbacks[kind as usize];
+    if function.is_none() {
+        callback.set(None, user_data, 0);
+        return Ok(());
     }
+    let queue = listener.context.callback_queue()?;
+    state.sync();
+    let untold = listener.untold[kind as usize].swap(0, Ordering::Relaxed);
+    callback.set(function, user_data, untold);
+    state
+        .events
+        .slot
+        .attach(Some(queue), || !state.events.is_empty());
+    Ok(())
 }
 
 fn unknown(kind: u32) -> Failure {
@@ -252,7 +191,7 @@ unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, StatusKind)
         let event = non_null(event, "event")?;
         check_identifier(event.implementation_identifier, "event")?;
         let state: &EventState = non_null(event.data.cast(), "event->data")?;
-        state.context.origin.check()?;
+        state.listener.context.origin.check()?;
         Ok((state, kind(event)?))
     }
 }
@@ -280,7 +219,7 @@ pub unsafe extern "C" fn rmw_take_event(
             }
             let taken = non_null_mut(taken, "taken")?;
             *taken = false;
-            state.take(kind, info)?;
+            take(state, kind, info);
             *taken = true;
         }
         Ok(())
@@ -296,7 +235,7 @@ pub unsafe extern "C" fn rmw_event_set_callback(
     run_set_callback("rmw_event_set_callback", callback, || {
         // SAFETY: the contract of rmw (lib.rs).
         let (state, kind) = unsafe { state(event) }?;
-        state.set_callback(kind, callback, user_data)
+        set_callback(state, kind, callback, user_data)
     })
 }
 

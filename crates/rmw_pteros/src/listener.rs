@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use pteros_rcl::data_waiter::DataListener;
 use pteros_runtime::Core;
-use pteros_runtime::reader::ReaderEndpoint;
-use pteros_runtime::ready_queue::{ReadyQueue, Task};
+use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::qos::History;
 use pteros_runtime::rtps::time::Instant;
-use pteros_runtime::service::{DeferredReplies, ServiceServer};
 use pteros_runtime::writer::WriterEndpoint;
 
 use crate::abi::EventCallback;
@@ -168,7 +167,7 @@ pub(crate) struct Callback {
 /// Callback with its counts. The counts outlive a callback, so that the next one does not
 /// get the same items.
 #[derive(Default)]
-struct Place {
+pub(crate) struct Place {
     registered: Option<Registered>,
     /// Items that were reported to a callback, or that arrived before.
     told: u64,
@@ -250,147 +249,61 @@ impl Callback {
         }
     }
 
-    /// Reports the items since the last report; `total` have arrived so far. Returns
-    /// false if it could not: then the callback thread must.
-    fn tell(&self, total: u64) -> bool {
+    /// Reports new items, whose count `new` returns and resets. Returns false if it could
+    /// not: then the callback thread must.
+    pub(crate) fn tell(&self, new: impl FnOnce(&mut Place) -> usize) -> bool {
         let Some(mut place) = self.lock() else {
             return false;
         };
         if place.registered.is_some() {
-            let new = place.mark_told(total);
+            let new = new(&mut place);
             place.call(new);
         }
         true
     }
+}
 
-    /// As [`Self::tell`], for a count of new items, which `take` returns and resets.
-    pub(crate) fn tell_new(&self, take: impl FnOnce() -> usize) -> bool {
-        let Some(place) = self.lock() else {
-            return false;
-        };
-        if place.registered.is_some() {
-            place.call(take());
-        }
-        true
+impl DataListener for Callback {
+    fn is_set(&self) -> bool {
+        self.is_set()
+    }
+
+    fn report(&self, received: u64) -> bool {
+        self.tell(|place| place.mark_told(received))
     }
 }
 
-/// Waiter for samples of a reader: wakes a wait set, or calls a callback.
-pub(crate) struct DataWaiter {
-    core: Arc<Core>,
-    pub(crate) reader: Arc<ReaderEndpoint>,
-    callback: Callback,
-    /// Whether samples may be queued. A wait reads it for each entity, and locks the
-    /// reader only if it is set.
-    may_have_samples: AtomicBool,
-    /// For a server, its pending replies.
-    replies: Option<Arc<DeferredReplies>>,
-}
+/// Waits for the samples of a reader: wakes a wait set, or calls a callback.
+pub(crate) type DataWaiter = pteros_rcl::data_waiter::DataWaiter<Callback>;
 
-impl DataWaiter {
-    pub(crate) fn new(core: &Arc<Core>, reader: Arc<ReaderEndpoint>) -> Arc<Self> {
-        Self::with_replies(core, reader, None)
-    }
-
-    /// The waiter of a server.
-    pub(crate) fn of_server(core: &Arc<Core>, server: &Arc<ServiceServer>) -> Arc<Self> {
-        let replies = DeferredReplies::new(core, server);
-        Self::with_replies(core, server.requests.clone(), Some(replies))
-    }
-
-    fn with_replies(
-        core: &Arc<Core>,
-        reader: Arc<ReaderEndpoint>,
-        replies: Option<Arc<DeferredReplies>>,
-    ) -> Arc<Self> {
-        let waiter = Arc::new(Self {
-            core: core.clone(),
-            reader,
-            callback: Callback::default(),
-            may_have_samples: AtomicBool::new(true),
-            replies,
-        });
-        let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
-        waiter.reader.slot.set_task(task);
-        waiter
-    }
-
-    /// Wakes `queue` when a sample arrives, unless a callback is set.
-    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        let is_attached = self.reader.slot.is_attached_to(queue);
-        if !is_attached && !self.callback.is_set() {
-            self.reader.slot.attach(Some(queue.clone()), || false);
-            // Another queue may have been woken for these.
-            self.may_have_samples.store(true, Ordering::Release);
-            if let Some(replies) = &self.replies {
-                replies.attach(queue);
-            }
+/// Sets or removes the callback for new samples.
+pub(crate) fn set_data_callback(
+    waiter: &DataWaiter,
+    context: &ContextState,
+    function: EventCallback,
+    user_data: *const c_void,
+) -> Outcome {
+    let (reader, callback) = (&waiter.reader, &waiter.listener);
+    if function.is_none() {
+        callback.set(None, user_data, 0);
+        reader.slot.attach(None, || false);
+        if let Some(replies) = &waiter.replies {
+            replies.detach(&context.listener.queue);
         }
+        return Ok(());
     }
-
-    /// Whether a sample can be taken.
-    pub(crate) fn is_ready(&self) -> bool {
-        if !self.may_have_samples.load(Ordering::Acquire) {
-            return false;
-        }
-        if self.reader.has_samples() {
-            return true;
-        }
-        // The callback thread may have set the flag for a sample after the check, so this
-        // checks again. A later sample sets the flag again.
-        self.may_have_samples.store(false, Ordering::Release);
-        let has_samples = self.reader.has_samples();
-        if has_samples {
-            self.may_have_samples.store(true, Ordering::Release);
-        }
-        has_samples
+    let queue = context.listener.start()?;
+    if let Some(replies) = &waiter.replies {
+        replies.attach(&queue);
     }
-
-    /// Sets or removes the callback.
-    pub(crate) fn set_callback(
-        &self,
-        context: &ContextState,
-        function: EventCallback,
-        user_data: *const c_void,
-    ) -> Outcome {
-        if function.is_none() {
-            self.callback.set(None, user_data, 0);
-            self.reader.slot.attach(None, || false);
-            if let Some(replies) = &self.replies {
-                replies.detach(&context.listener.queue);
-            }
-            return Ok(());
-        }
-        let queue = context.listener.start()?;
-        if let Some(replies) = &self.replies {
-            replies.attach(&queue);
-        }
-        // In this order, a sample that arrives in between is reported later instead of
-        // never.
-        let total = self.reader.received_count();
-        let queued = self.reader.queued_count();
-        self.callback
-            .set_counted(function, user_data, total, queued);
-        let reader = &self.reader;
-        reader
-            .slot
-            .attach(Some(queue), || reader.received_count() > total);
-        Ok(())
-    }
-}
-
-impl Task for DataWaiter {
-    fn run(&self) {
-        self.reader.slot.begin_take();
-        self.may_have_samples.store(true, Ordering::Release);
-        if self.callback.is_set() {
-            if !self.callback.tell(self.reader.received_count()) {
-                self.reader.slot.mark_ready();
-            }
-            // For a thread that waits for the sample beside the callback.
-            self.core.wake_waiters();
-        }
-    }
+    // In this order, a sample that arrives in between is reported later instead of never.
+    let total = reader.received_count();
+    let queued = reader.queued_count();
+    callback.set_counted(function, user_data, total, queued);
+    reader
+        .slot
+        .attach(Some(queue), || reader.received_count() > total);
+    Ok(())
 }
 
 impl ContextState {

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::names::{validate_namespace, validate_node};
 
@@ -11,7 +12,7 @@ use crate::context::{self, ContextState};
 use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run_end, text,
 };
-use crate::guard_condition::{self, GuardState};
+use crate::guard_condition;
 use crate::handle::{Handle, c_name};
 
 /// State behind a node handle.
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn rmw_create_node(
         validate_node(name).map_err(|error| Failure::argument(error.to_string()))?;
         validate_namespace(namespace).map_err(|error| Failure::argument(error.to_string()))?;
         let names = [c_name(name)?, c_name(namespace)?];
-        let guard = guard_condition::handle_of(state.graph_guard.clone(), context);
+        let guard = guard_condition::handle_of(state.waits.create_graph_guard(), context);
         let node = Arc::new(NodeState {
             context: state.clone(),
             key: state.core.discovery().add_node(name, namespace),

@@ -145,7 +145,7 @@ unsafe fn create_publisher(
     let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let state = Arc::new(PublisherState {
         loans: can_loan.then(Loans::default),
-        events: EventState::new(&node.context, &writer.events, false),
+        events: event::create(&node.context, &writer.events, false),
         node: node.clone(),
         writer,
         ty,

@@ -16,7 +16,7 @@ use crate::error::{
     run_set_callback,
 };
 use crate::handle::Handle;
-use crate::listener::DataWaiter;
+use crate::listener::{DataWaiter, set_data_callback};
 use crate::node::{self, NodeState};
 use crate::qos;
 use crate::subscription::payload;
@@ -257,8 +257,6 @@ pub unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     run_set_callback("rmw_service_set_on_new_request_callback", callback, || {
         // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(service) }?;
-        state
-            .waiter
-            .set_callback(&state.node.context, callback, user_data)
+        set_data_callback(&state.waiter, &state.node.context, callback, user_data)
     })
 }

@@ -19,7 +19,7 @@ use crate::error::{
 };
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
-use crate::listener::DataWaiter;
+use crate::listener::{DataWaiter, set_data_callback};
 use crate::loan::{self, ReceivedLoan};
 use crate::node::{self, NodeState};
 use crate::publisher::{NO_LOANS, checked_endpoint};
@@ -101,7 +101,7 @@ unsafe fn create_subscription(
     let is_filtered = reader.content_filter().is_some();
     let state = Arc::new(SubscriptionState {
         loans: can_loan.then(Loans::default),
-        events: EventState::new(&node.context, &reader.events, true),
+        events: event::create(&node.context, &reader.events, true),
         node: node.clone(),
         waiter: DataWaiter::new(core, reader),
         ty,
@@ -519,9 +519,7 @@ pub unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
         || {
             // SAFETY: the contract of rmw (lib.rs).
             let state = unsafe { state(subscription) }?;
-            state
-                .waiter
-                .set_callback(&state.node.context, callback, user_data)
+            set_data_callback(&state.waiter, &state.node.context, callback, user_data)
         },
     )
 }

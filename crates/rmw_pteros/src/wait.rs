@@ -1,7 +1,4 @@
-//! Wait sets: the waiting thread polls the sockets, runs the protocol and returns.
-//!
-//! Each wait set has a ready queue. Ready entities wake it, as they wake an executor. No
-//! other thread is part of the path of a message.
+//! `rmw_wait`: the wait set of `rcl` over the arrays of rmw, whose entries it sets to null.
 //!
 //! A wait lasts until an entity is ready or its timeout has passed, also after signals
 //! and after `rmw_shutdown`. rcl and rclcpp end waits with guard conditions.
@@ -10,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use pteros_rcl::event_status::StatusKind;
+use pteros_rcl::guard_condition::GuardCondition as GuardState;
+use pteros_rcl::wait_set::{self as rcl, Entries, FirstLook, WaitSource};
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -20,7 +19,6 @@ use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run, run_end,
 };
 use crate::event::{self, EventState};
-use crate::guard_condition::GuardState;
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 
@@ -31,7 +29,7 @@ const EMPTY_CHECKS_MAX: u32 = 4;
 /// State behind a wait set handle.
 pub(crate) struct WaitSetState {
     context: Arc<ContextState>,
-    queue: Arc<ReadyQueue>,
+    set: rcl::WaitSet,
     /// Whether the last wait that did not block kept messages for the next one.
     holds_back: AtomicBool,
     /// Checks in a row that found nothing.
@@ -74,7 +72,7 @@ pub unsafe extern "C" fn rmw_create_wait_set(
         // SAFETY: the contract of rmw (lib.rs).
         let context = unsafe { context::state(context) }?.clone();
         let state = Arc::new(WaitSetState {
-            queue: context.core.ready_queue(),
+            set: rcl::WaitSet::new(&context.waits),
             context,
             holds_back: AtomicBool::new(false),
             empty_checks: AtomicU32::new(0),
@@ -123,7 +121,7 @@ pub unsafe extern "C" fn rmw_wait(
             let state = Handle::<WaitSet, WaitSetState>::state(wait_set)?;
             (state, timeout.as_ref().copied())
         };
-        let set = Waited {
+        let entries = Waited {
             // SAFETY: entries are the data of entities, by the contract of rmw (lib.rs).
             data: unsafe { [entries(subscriptions), entries(services), entries(clients)] },
             // SAFETY: as above.
@@ -132,7 +130,7 @@ pub unsafe extern "C" fn rmw_wait(
             events: unsafe { entries(events) },
         };
         // SAFETY: as above.
-        unsafe { wait_set.wait(set, timeout) }
+        unsafe { wait_set.wait(entries, timeout) }
     })
 }
 
@@ -159,55 +157,27 @@ unsafe fn entries<'a, T>(array: *mut WaitArray) -> &'a mut [*mut T] {
 impl WaitSetState {
     /// # Safety
     /// The entries are valid.
-    unsafe fn wait(&self, mut set: Waited<'_>, timeout: Option<Time>) -> Outcome {
+    unsafe fn wait(&self, mut entries: Waited<'_>, timeout: Option<Time>) -> Outcome {
         // SAFETY: as for this function.
-        unsafe { set.attach(&self.queue) }?;
+        unsafe { entries.attach(self.set.queue()) }?;
         let core = &self.context.core;
-        let until = deadline(core, timeout);
-        let is_ready = |set: &Waited<'_>| {
-            while let Some(task) = self.queue.pop() {
-                task.run();
-            }
-            self.context.tell_graph_changes();
-            // SAFETY: as for this function.
-            unsafe { set.is_any_ready() }
-        };
+        let first = self.set.begin(&mut entries);
         let is_look = timeout.is_some_and(|timeout| timeout.sec == 0 && timeout.nsec == 0);
-        let mut waiting = if is_look {
-            Waiting::Look
-        } else {
-            Waiting::None
+        let waiting = match first {
+            _ if is_look => Waiting::Look,
+            FirstLook::Nothing => Waiting::Blocked,
+            FirstLook::Ready | FirstLook::ReadyBeforePoll => Waiting::None,
         };
-        if is_ready(&set) {
-            // Entities that are always ready must not prevent reception.
-            if self.context.is_poll_due() {
-                core.driver().drive(&self.queue, core.platform.now());
-                is_ready(&set);
-            }
-        } else {
-            if is_look {
-                core.driver().drive(&self.queue, core.platform.now());
-            } else {
-                // Another thread may take the message that ended an iteration.
-                while !core.is_shut_down() && core.platform.now() < until {
-                    core.driver()
-                        .drive_until(&self.queue, until, || is_ready(&set));
-                    if is_ready(&set) {
-                        break;
-                    }
-                }
-                waiting = Waiting::Blocked;
-                self.empty_checks.store(0, Ordering::Relaxed);
-            }
-            is_ready(&set);
-            self.context.note_polled();
+        if first != FirstLook::Ready {
+            self.set.wait(&mut entries, first, deadline(core, timeout));
         }
         // SAFETY: as for this function.
-        if unsafe { set.keep_ready(waiting, &self.holds_back) } {
+        let is_any_ready = unsafe { entries.keep_ready(waiting, &self.holds_back) };
+        if is_any_ready || waiting == Waiting::Blocked {
             self.empty_checks.store(0, Ordering::Relaxed);
-            Ok(())
-        } else if timeout.is_none() && !core.is_shut_down() {
-            // Another thread has taken it. For rcl, that is a wait without result.
+        }
+        if is_any_ready || (timeout.is_none() && !core.is_shut_down()) {
+            // Another thread may have taken it. For rcl, that is a wait without result.
             Ok(())
         } else if timeout.is_none() {
             Err(Failure::error("the context was finalized during the wait"))
@@ -240,18 +210,13 @@ impl Waited<'_> {
                 non_null(waiter.cast_const(), "entry of a wait array")?.attach(queue);
             }
             for guard in &*self.guards {
-                non_null(guard.cast_const(), "entry of guard_conditions")?.add_waiter(queue);
+                non_null(guard.cast_const(), "entry of guard_conditions")?.attach(queue);
             }
             for event in &*self.events {
                 event_state(*event)?.0.attach(queue);
             }
         }
         Ok(())
-    }
-
-    unsafe fn is_any_ready(&self) -> bool {
-        // SAFETY: as for `WaitSetState::wait`; `attach` has checked for null.
-        unsafe { self.is_other_ready() || self.guards.iter().any(|guard| (**guard).is_triggered()) }
     }
 
     /// Whether a message or an event is ready.
@@ -278,7 +243,7 @@ impl Waited<'_> {
             // SAFETY: as for `WaitSetState::wait`.
             let guard = unsafe { &*guard };
             is_of_others |= guard.is_triggered() && guard.is_of_other_thread();
-            guard.consume()
+            guard.take()
         };
         // SAFETY: as for `WaitSetState::wait`.
         unsafe {
@@ -304,6 +269,13 @@ impl Waited<'_> {
             }
         }
         any
+    }
+}
+
+impl Entries for Waited<'_> {
+    fn is_any_ready(&mut self) -> bool {
+        // SAFETY: as for `WaitSetState::wait`; `attach` has checked for null.
+        unsafe { self.is_other_ready() || self.guards.iter().any(|guard| (**guard).is_triggered()) }
     }
 }
 

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_msg::message::Message;
+use pteros_rcl::wait_set as rcl;
 use pteros_runtime::rtps::time::Instant;
 
 use super::ExecutorError;
 use crate::context::Context;
-use crate::executor_queue::ExecutorQueue;
 use crate::guard_condition::GuardCondition;
 use crate::publisher::Publisher;
 use crate::sample::Sample;
@@ -171,7 +171,7 @@ struct SpinControl {
 #[derive(Clone)]
 pub struct StaticExecutorHandle {
     control: Arc<SpinControl>,
-    executor_queue: Arc<ExecutorQueue>,
+    set: Arc<rcl::WaitSet>,
 }
 
 impl StaticExecutorHandle {
@@ -179,7 +179,7 @@ impl StaticExecutorHandle {
     /// wait of `spin_once`. Returns at once.
     pub fn cancel(&self) {
         self.control.cancelled.store(true, Ordering::Release);
-        self.executor_queue.ready.interrupt();
+        self.set.wake();
     }
 
     /// Number of overruns: periods skipped because the previous round was still
@@ -226,7 +226,7 @@ impl StaticExecutor {
     pub fn handle(&self) -> StaticExecutorHandle {
         StaticExecutorHandle {
             control: self.control.clone(),
-            executor_queue: self.set.executor_queue.clone(),
+            set: self.set.set.clone(),
         }
     }
 
@@ -368,7 +368,7 @@ impl StaticExecutor {
         while self.should_continue() {
             self.set.recheck_ready();
             if !self.is_triggered(false) {
-                self.wait_for_ready(Instant::FAR_FUTURE);
+                self.set.wait_for_ready(Instant::FAR_FUTURE);
             }
             if self.should_continue() && self.is_triggered(false) {
                 self.run_round();
@@ -384,7 +384,7 @@ impl StaticExecutor {
         let now = self.context.core().platform.now();
         let until = now.after(timeout.into());
         self.set.recheck_ready();
-        self.wait_for_ready(now);
+        self.set.wait_for_ready(now);
         let is_triggered = self.wait_for_trigger(until);
         if is_triggered {
             self.run_round();
@@ -400,7 +400,7 @@ impl StaticExecutor {
             if over || !self.should_continue() {
                 return false;
             }
-            self.wait_for_ready(until);
+            self.set.wait_for_ready(until);
         }
         true
     }
@@ -443,17 +443,11 @@ impl StaticExecutor {
     /// Collects ready steps until the deadline.
     fn wait_until(&mut self, deadline: Instant) {
         loop {
-            self.wait_for_ready(deadline);
+            self.set.wait_for_ready(deadline);
             if self.context.core().platform.now() >= deadline || !self.should_continue() {
                 break;
             }
         }
-    }
-
-    fn wait_for_ready(&mut self, until: Instant) {
-        let control = self.control.clone();
-        let is_cancelled = || control.cancelled.load(Ordering::Acquire);
-        self.set.wait_for_ready(until, is_cancelled);
     }
 
     fn should_continue(&self) -> bool {

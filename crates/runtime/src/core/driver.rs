@@ -604,14 +604,26 @@ impl Driver {
         until: Instant,
         mut done: impl FnMut() -> bool,
     ) -> bool {
+        let mut is_done = false;
+        self.drive_while(queue, || {
+            is_done = done();
+            (!is_done && self.platform.now() < until).then_some(until)
+        });
+        is_done || done()
+    }
+
+    /// Drives the network until `sleep_until` returns `None`, or the context shuts down.
+    /// Blocks. Asks it before each sleep, which ends at the returned time at the latest. It
+    /// removes the work on `queue`, which belongs to the caller alone.
+    pub fn drive_while(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        mut sleep_until: impl FnMut() -> Option<Instant>,
+    ) {
         let _waiting = RegisteredWaiter::begin(self, queue);
-        loop {
-            if done() {
-                return true;
-            }
-            if self.platform.now() >= until || self.scheduler.is_shut_down() {
-                return done();
-            }
+        while let Some(until) = sleep_until()
+            && !self.scheduler.is_shut_down()
+        {
             self.drive(queue, until);
         }
     }
