@@ -253,6 +253,21 @@ impl Packages {
         }
     }
 
+    /// Package and program of each built-in node that [`Packages::program`] gives, of that
+    /// package or of all.
+    pub fn built_in(&self, package: Option<&str>) -> Vec<(&'static str, Program)> {
+        let mut found = Vec::new();
+        for (of, name) in built_in_nodes::NAMES {
+            if package.is_none_or(|package| package == *of)
+                && let Ok(program) = self.program(of, name)
+                && !program.arguments.is_empty()
+            {
+                found.push((*of, program));
+            }
+        }
+        found
+    }
+
     /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, a console script that pip
     /// installed, or the newest one of that name that Cargo has built.
     ///
