@@ -1,10 +1,8 @@
 //! Runs a built-in node in this process, as `pteros run` does where the real package is
 //! not installed.
 
-use crate::arguments::CommandLine;
 use crate::console::Console;
 use anyhow::{Context as _, Error, Result, anyhow};
-use clap::CommandFactory;
 use pteros::args::Arguments;
 use pteros::{Context, ContextOptions, info};
 use pteros_launch::built_in_nodes::SWITCH;
@@ -58,12 +56,9 @@ fn run_instead(package: &str, request: CommandRequest) -> Result<()> {
         CommandRequest::Usage(usage) => return Ok(console.line(usage)?),
         CommandRequest::View(words) => words,
     };
-    let command = CommandLine::command();
-    let view = command.find_subcommand("view");
-    let has_rviz = view.is_some_and(|view| {
-        let mut options = view.get_arguments();
-        options.any(|option| option.get_long() == Some("rviz"))
-    });
+    let program = std::env::current_exe()?;
+    let help = Command::new(&program).args(["view", "--help"]).output()?;
+    let has_rviz = String::from_utf8_lossy(&help.stdout).contains("--rviz");
     if let (false, Some(at)) = (has_rviz, words.iter().position(|word| word == "--rviz")) {
         let left_out: Vec<String> = words.drain(at..).collect();
         console.note(format!("{} is not read yet", left_out.join(" ")));
@@ -71,7 +66,6 @@ fn run_instead(package: &str, request: CommandRequest) -> Result<()> {
     console.note(format!(
         "the page of pteros view stands in for {package}, because that package is not installed; {SWITCH}=off leaves it out"
     ));
-    let program = std::env::current_exe()?;
     let error = Command::new(&program).arg("view").args(words).exec();
     Err(Error::new(error)).with_context(|| format!("start {}", program.display()))
 }

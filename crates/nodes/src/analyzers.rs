@@ -197,55 +197,21 @@ impl Generic {
         now: i64,
         problems: &mut Vec<String>,
     ) -> Result<Self, String> {
-        let mut rules = Rules::default();
-        let mut items = Items {
-            name: breadcrumb.into(),
-            timeout: Some(5_000_000_000),
-            discards_stale: false,
-            ..Items::other("")
+        let mut analyzer = Self {
+            rules: Rules::default(),
+            items: Items {
+                name: breadcrumb.into(),
+                discards_stale: false,
+                ..Items::other("")
+            },
+            is_silent: false,
         };
         // In alphabetical order, as upstream: a later one replaces an earlier one.
         for (name, given) in below(parameters, breadcrumb) {
             let full = format!("{breadcrumb}.{name}");
-            let list = || one_or_more(&full, given);
-            match name {
-                "path" => items.name = text(&full, given.clone())?,
-                "find_and_remove_prefix" => {
-                    rules.removed = list()?;
-                    rules.starts = list()?;
-                }
-                "remove_prefix" => rules.removed = list()?,
-                "startswith" => rules.starts = list()?,
-                "contains" => rules.parts = list()?,
-                "name" => rules.names.extend(list()?),
-                "expected" => {
-                    for name in list()? {
-                        let item = Item::missing(&name, "Missing", now);
-                        items.items.insert(name.clone(), item);
-                        rules.names.push(name);
-                    }
-                }
-                "regex" => {
-                    for expression in list()? {
-                        match Pattern::new(&expression, Extent::Whole) {
-                            Ok(pattern) => rules.patterns.push(pattern),
-                            Err(error) => problems.push(format!(
-                                "parameter \"{full}\": \"{expression}\" is left out: {error}"
-                            )),
-                        }
-                    }
-                }
-                "timeout" => {
-                    let seconds = number(&full, given)?;
-                    #[allow(clippy::cast_possible_truncation, reason = "it saturates")]
-                    let nanos = (seconds * 1e9) as i64;
-                    items.timeout = Some(nanos).filter(|nanos| *nanos > 0);
-                }
-                "num_items" => items.count = usize::try_from(whole(&full, given)?).ok(),
-                "discard_stale" => items.discards_stale = truth(&full, given)?,
-                _ => {}
-            }
+            analyzer.set(name, &full, given, now, problems)?;
         }
+        let Self { rules, items, .. } = &mut analyzer;
         items.path = format!("{path}/{}", items.name);
         if items.discards_stale && items.timeout.is_none() {
             problems.push(format!(
@@ -262,11 +228,58 @@ impl Generic {
         for removed in &mut rules.removed {
             *removed = output_name(removed);
         }
-        Ok(Self {
-            rules,
-            items,
-            is_silent: false,
-        })
+        Ok(analyzer)
+    }
+
+    /// Sets what a parameter says; `full` is its whole name.
+    fn set(
+        &mut self,
+        name: &str,
+        full: &str,
+        given: &ParameterValue,
+        now: i64,
+        problems: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let Self { rules, items, .. } = self;
+        let list = || one_or_more(full, given);
+        match name {
+            "path" => items.name = text(full, given.clone())?,
+            "find_and_remove_prefix" => {
+                rules.removed = list()?;
+                rules.starts = list()?;
+            }
+            "remove_prefix" => rules.removed = list()?,
+            "startswith" => rules.starts = list()?,
+            "contains" => rules.parts = list()?,
+            "name" => rules.names.extend(list()?),
+            "expected" => {
+                for name in list()? {
+                    let item = Item::missing(&name, "Missing", now);
+                    items.items.insert(name.clone(), item);
+                    rules.names.push(name);
+                }
+            }
+            "regex" => {
+                for expression in list()? {
+                    match Pattern::new(&expression, Extent::Whole) {
+                        Ok(pattern) => rules.patterns.push(pattern),
+                        Err(error) => problems.push(format!(
+                            "parameter \"{full}\": \"{expression}\" is left out: {error}"
+                        )),
+                    }
+                }
+            }
+            "timeout" => {
+                let seconds = number(full, given)?;
+                #[allow(clippy::cast_possible_truncation, reason = "it saturates")]
+                let nanos = (seconds * 1e9) as i64;
+                items.timeout = Some(nanos).filter(|nanos| *nanos > 0);
+            }
+            "num_items" => items.count = usize::try_from(whole(full, given)?).ok(),
+            "discard_stale" => items.discards_stale = truth(full, given)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     fn report(&mut self, now: i64) -> Vec<DiagnosticStatus> {

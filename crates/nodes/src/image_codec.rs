@@ -197,7 +197,7 @@ impl Pixels {
             height: short(self.height),
             encoding: encoding.into(),
             step: short(row),
-            data: self.data.into(),
+            data: self.data,
             ..Image::default()
         }
     }
@@ -238,7 +238,7 @@ pub(crate) fn encode(image: &Image, codec: Codec) -> Result<CompressedImage, Str
     Ok(CompressedImage {
         header: image.header.clone(),
         format: format!("{}; {codec}", image.encoding),
-        data: data.into(),
+        data,
     })
 }
 
@@ -442,7 +442,7 @@ mod tests {
             }
             data.extend([9; 3]);
         }
-        image.data = data.into();
+        image.data = data;
         image
     }
 
@@ -491,8 +491,16 @@ mod tests {
             assert_eq!(unpacked.encoding, encoding);
             let expected = without_padding(&image);
             assert_eq!(unpacked.data.len(), expected.len());
-            for (value, expected) in unpacked.data.iter().zip(&expected) {
-                assert!(value.abs_diff(*expected) <= tolerance, "{value} {expected}");
+            let channels = Encoding::of(encoding).unwrap().channels;
+            for (at, (value, expected)) in unpacked.data.iter().zip(&expected).enumerate() {
+                let (x, y) = (at / channels % 16, at / channels / 16);
+                // Colours have half the resolution, so they run at the edges.
+                if (2..6).contains(&(x % 8)) && (1..3).contains(&(y % 4)) {
+                    assert!(
+                        value.abs_diff(*expected) <= tolerance,
+                        "{encoding} {x} {y}: {value} for {expected}"
+                    );
+                }
             }
         }
         let deep = encode(&image("mono16"), Codec::Jpeg(95)).unwrap();
@@ -545,7 +553,7 @@ mod tests {
             (b"\xff\xd8\xff\xe0\0\x10", "JPEG: "),
         ] {
             let message = CompressedImage {
-                data: data.to_vec().into(),
+                data: data.to_vec(),
                 ..CompressedImage::default()
             };
             let problem = decode(&message, Mode::Unchanged).unwrap_err();

@@ -30,7 +30,6 @@ impl RunningNode {
 
 /// What a command line asks for in place of a node. It is an error of the start, but no
 /// failure of the program.
-#[derive(Debug)]
 pub enum CommandRequest {
     /// To print this usage.
     Usage(String),
@@ -46,5 +45,7 @@ impl fmt::Display for CommandRequest {
         }
     }
 }
+
+pteros::msg::debug_as_display!(CommandRequest);
 
 impl Error for CommandRequest {}

@@ -72,7 +72,10 @@ fn an_installed_program_comes_first() {
     let usage = run("static_transform_publisher", "").ok();
     assert_contains(&usage, "usage: static_transform_publisher [--x X]");
     let unknown = run("static_transform", "").failed(1);
-    assert_contains(&unknown, "built in of it: static_transform_publisher");
+    assert_contains(
+        &unknown,
+        "built in of it: buffer_server, static_transform_publisher",
+    );
 }
 
 #[test]

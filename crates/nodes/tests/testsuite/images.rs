@@ -16,7 +16,7 @@ fn image() -> Image {
         height: 8,
         encoding: "rgb8".into(),
         step: 24,
-        data: [200, 100, 50].repeat(64).into(),
+        data: [200, 100, 50].repeat(64),
         ..Image::default()
     };
     image.header.frame_id = "camera".into();
