@@ -1,11 +1,15 @@
 //! Runs a built-in node in this process, as `pteros run` does where the real package is
 //! not installed.
 
-use anyhow::{Result, anyhow};
+use crate::console::Console;
+use anyhow::{Context as _, Error, Result, anyhow};
 use pteros::args::Arguments;
 use pteros::{Context, ContextOptions, info};
 use pteros_launch::built_in_nodes::SWITCH;
+use pteros_nodes::CommandRequest;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Whether this build has the built-in nodes.
 pub const HAS_NODES: bool = true;
@@ -27,14 +31,43 @@ pub fn run(package: &str, executable: &str, words: Vec<OsString>) -> Result<()> 
     let context = Context::with_options(options)?;
     let text = |word: OsString| word.to_string_lossy().into_owned();
     let rest: Vec<String> = rest.into_iter().map(text).collect();
-    let failed = |error| anyhow!("{package}/{executable}: {error}");
-    let running = node.start(&context, &rest).map_err(failed)?;
+    let running = match node.start(&context, &rest) {
+        Ok(running) => running,
+        Err(error) => {
+            drop(context);
+            return match error.downcast::<CommandRequest>() {
+                Ok(request) => run_instead(package, *request),
+                Err(error) => Err(anyhow!("{package}/{executable}: {error}")),
+            };
+        }
+    };
     info!(
         running.node().logger(),
         "built-in node of Pteros, because package {package} is not installed; {SWITCH}=off leaves it out"
     );
     running.node().spin();
     Ok(())
+}
+
+/// Does what a command line asks for in place of a node.
+fn run_instead(package: &str, request: CommandRequest) -> Result<()> {
+    let console = Console { json: false };
+    let mut words = match request {
+        CommandRequest::Usage(usage) => return Ok(console.line(usage)?),
+        CommandRequest::View(words) => words,
+    };
+    let program = std::env::current_exe()?;
+    let help = Command::new(&program).args(["view", "--help"]).output()?;
+    let has_rviz = String::from_utf8_lossy(&help.stdout).contains("--rviz");
+    if let (false, Some(at)) = (has_rviz, words.iter().position(|word| word == "--rviz")) {
+        let left_out: Vec<String> = words.drain(at..).collect();
+        console.note(format!("{} is not read yet", left_out.join(" ")));
+    }
+    console.note(format!(
+        "the page of pteros view stands in for {package}, because that package is not installed; {SWITCH}=off leaves it out"
+    ));
+    let error = Command::new(&program).arg("view").args(words).exec();
+    Err(Error::new(error)).with_context(|| format!("start {}", program.display()))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,9 @@ pub const PATH_VARIABLE: &str = "PTEROS_COMPONENT_PATH";
 /// colons.
 pub const PREFIX_VARIABLE: &str = "PTEROS_PREFIX";
 
+/// Environment variable: `off` leaves the built-in nodes and components out.
+pub const BUILT_IN_SWITCH: &str = "PTEROS_BUILT_IN_NODES";
+
 /// Environment variable with the active virtual environment of Python.
 const PYTHON_VARIABLE: &str = "VIRTUAL_ENV";
 const AMENT_VARIABLE: &str = "AMENT_PREFIX_PATH";
@@ -29,6 +33,11 @@ const RESOURCES: &str = "share/ament_index/resource_index";
 /// Resource types of the ament index: Pteros' and rclcpp's.
 const RESOURCE: &str = "pteros_components";
 const CPP_RESOURCE: &str = "rclcpp_components";
+
+/// Whether the value of [`BUILT_IN_SWITCH`] leaves the built-in nodes in.
+pub fn are_built_in_nodes_on(switch: Option<&OsStr>) -> bool {
+    switch.is_none_or(|value| value != "off")
+}
 
 /// Language and library that a component is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

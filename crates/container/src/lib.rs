@@ -19,8 +19,11 @@ mod program;
 
 pub use container::{Container, ContainerError, ContainerOptions, ExecutorKind};
 pub use error::{LibraryError, LoadError};
-pub use index::{ComponentEntry, ComponentIndex, ComponentOrigin, PATH_VARIABLE, PREFIX_VARIABLE};
+pub use index::{
+    BUILT_IN_SWITCH, ComponentEntry, ComponentIndex, ComponentOrigin, PATH_VARIABLE,
+    PREFIX_VARIABLE, are_built_in_nodes_on,
+};
 pub use inspect::{LibraryRecord, inspect};
 pub use loader::Loader;
 pub use log_format::RosLogFormat;
-pub use program::{PROGRAM, main};
+pub use program::{PROGRAM, main, main_with};

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use pteros::args::Arguments;
+use pteros::component::ComponentClass;
 use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::{LogSettings, Severity};
@@ -16,6 +17,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::container::{Container, ContainerOptions, ExecutorKind};
+use crate::index::{BUILT_IN_SWITCH, are_built_in_nodes_on};
 use crate::log_format::RosLogFormat;
 
 /// Name of the container program. It is searched beside the component libraries.
@@ -40,7 +42,15 @@ usage: pteros-container [--executor single|multi|isolated] [--threads N] [--load
 /// }
 /// ```
 pub fn main() -> ExitCode {
-    match run() {
+    main_with(&[])
+}
+
+/// [`main`] of a program that has component classes for packages which are not installed.
+/// The variable [`BUILT_IN_SWITCH`] leaves them out.
+pub fn main_with(substitutes: &'static [ComponentClass]) -> ExitCode {
+    let switch = std::env::var_os(BUILT_IN_SWITCH);
+    let is_on = are_built_in_nodes_on(switch.as_deref());
+    match run(if is_on { substitutes } else { &[] }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -49,12 +59,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
+fn run(substitutes: &'static [ComponentClass]) -> Result<(), Box<dyn Error>> {
     let (arguments, rest) = Arguments::from_process()?;
-    let Some(container_arguments) = ContainerArguments::read(&rest)? else {
+    let Some(mut container_arguments) = ContainerArguments::read(&rest)? else {
         println!("{USAGE}");
         return Ok(());
     };
+    container_arguments.options.substitutes = substitutes;
     install_log(&arguments);
     let context = Context::with_options(ContextOptions {
         arguments,

@@ -4,17 +4,23 @@
 //! `pteros run PACKAGE EXECUTABLE` starts one. An installed program and one of a Cargo
 //! workspace always come first.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Environment variable: `off` leaves the built-in nodes out.
-pub const SWITCH: &str = "PTEROS_BUILT_IN_NODES";
+pub use pteros_container::{BUILT_IN_SWITCH as SWITCH, are_built_in_nodes_on as are_on};
 
 /// Package and program of each built-in node, sorted.
 pub const NAMES: &[(&str, &str)] = &[
+    ("diagnostic_aggregator", "aggregator_node"),
+    ("image_transport", "republish"),
     ("joint_state_publisher", "joint_state_publisher"),
+    ("joint_state_publisher_gui", "joint_state_publisher_gui"),
+    ("joy", "joy_node"),
     ("nav2_map_server", "map_server"),
     ("robot_state_publisher", "robot_state_publisher"),
+    ("rviz2", "rviz2"),
+    ("teleop_twist_joy", "teleop_node"),
+    ("teleop_twist_keyboard", "teleop_twist_keyboard"),
+    ("tf2_ros", "buffer_server"),
     ("tf2_ros", "static_transform_publisher"),
     ("topic_tools", "delay"),
     ("topic_tools", "drop"),
@@ -34,6 +40,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// The name of a built-in node; `None` for a file.
+    pub fn built_in_name(&self) -> Option<&str> {
+        self.arguments.last().map(String::as_str)
+    }
+
     /// The beginning of a command line.
     pub fn words(self) -> impl Iterator<Item = String> {
         std::iter::once(self.path.display().to_string()).chain(self.arguments)
@@ -46,11 +57,6 @@ impl Program {
             arguments: ["run", package, name].map(str::to_owned).to_vec(),
         })
     }
-}
-
-/// Whether the value of [`SWITCH`] leaves the built-in nodes in.
-pub fn are_on(switch: Option<&OsStr>) -> bool {
-    switch.is_none_or(|value| value != "off")
 }
 
 /// The end of an error about a package that is not found: its built-in nodes.

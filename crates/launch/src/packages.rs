@@ -253,6 +253,32 @@ impl Packages {
         }
     }
 
+    /// Package and program of each built-in node that [`Packages::program`] gives, of that
+    /// package or of all.
+    pub fn built_in(&self, package: Option<&str>) -> Vec<(&'static str, Program)> {
+        let mut found = Vec::new();
+        for (of, name) in built_in_nodes::NAMES {
+            if package.is_none_or(|package| package == *of)
+                && let Ok(program) = self.program(of, name)
+                && !program.arguments.is_empty()
+            {
+                found.push((*of, program));
+            }
+        }
+        found
+    }
+
+    /// The words of a built-in node's command line, which `$(exec-in-pkg …)` joins; `None`
+    /// for other texts.
+    pub(crate) fn built_in_words(&self, text: &str) -> Option<Vec<String>> {
+        let command = self.built_in_nodes.as_ref()?;
+        built_in_nodes::NAMES.iter().find_map(|(package, name)| {
+            let program = Program::built_in(command.clone(), package, name)?;
+            let words: Vec<String> = program.words().collect();
+            (words.join(" ") == text).then_some(words)
+        })
+    }
+
     /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, a console script that pip
     /// installed, or the newest one of that name that Cargo has built.
     ///

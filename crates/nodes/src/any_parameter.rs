@@ -6,8 +6,8 @@ use pteros::parameter::ParameterValue;
 use pteros::prelude::*;
 
 /// Options of a node that declares whatever parameters it is given.
-pub(crate) fn declaring_overrides(name: &str) -> NodeOptions {
-    NodeOptions::new(name)
+pub(crate) fn declaring_overrides(options: NodeOptions) -> NodeOptions {
+    options
         .allow_undeclared_parameters(true)
         .automatically_declare_parameters_from_overrides(true)
 }

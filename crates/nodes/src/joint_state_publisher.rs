@@ -25,9 +25,10 @@ use crate::urdf::{Joint, JointKind, Limits, Mimic, Urdf};
 /// Starts the node. A first argument is the URDF file to read in place of the topic.
 pub(crate) fn start(
     context: &Context,
+    options: NodeOptions,
     arguments: &[String],
 ) -> Result<RunningNode, ComponentError> {
-    let node = context.create_node(declaring_overrides("joint_state_publisher"))?;
+    let node = context.create_node(declaring_overrides(options.name("joint_state_publisher")))?;
     let settings = Settings::read(&node)?;
     let rate = number("rate", &given_or(&node, "rate", 10)?)?;
     let period = Duration::try_from_secs_f64(1.0 / rate)

@@ -7,27 +7,40 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod analyzers;
 mod any_parameter;
+mod buffer_server;
+mod components;
+mod diagnostic_aggregator;
+mod image_codec;
 mod joint_state_publisher;
+mod joy;
+mod joystick;
 mod map_file;
 mod map_server;
 mod mux;
+mod republish;
 mod robot_state_publisher;
 mod running_node;
 mod static_transform_publisher;
+mod teleop_twist_joy;
+mod teleop_twist_keyboard;
 mod topic_tools;
 mod twist_mux;
 pub mod urdf;
+mod velocity;
+mod viewer;
 
 use std::fmt;
 
 use pteros::component::ComponentError;
 use pteros::prelude::*;
 
-pub use running_node::RunningNode;
+pub use components::COMPONENTS;
+pub use running_node::{CommandRequest, RunningNode};
 
 /// Starts a node in a context, with the arguments outside of `--ros-args`.
-type Start = fn(&Context, &[String]) -> Result<RunningNode, ComponentError>;
+type Start = fn(&Context, NodeOptions, &[String]) -> Result<RunningNode, ComponentError>;
 
 /// A node of this crate, under ROS 2's names.
 #[derive(Clone, Copy)]
@@ -42,16 +55,36 @@ pub struct BuiltInNode {
 /// Every built-in node, sorted.
 pub const NODES: &[BuiltInNode] = &[
     node(
+        "diagnostic_aggregator",
+        "aggregator_node",
+        diagnostic_aggregator::start,
+    ),
+    node("image_transport", "republish", republish::start),
+    node(
         "joint_state_publisher",
         "joint_state_publisher",
         joint_state_publisher::start,
     ),
+    node(
+        "joint_state_publisher_gui",
+        "joint_state_publisher_gui",
+        viewer::start_joint_sliders,
+    ),
+    node("joy", "joy_node", joy::start),
     node("nav2_map_server", "map_server", map_server::start),
     node(
         "robot_state_publisher",
         "robot_state_publisher",
         robot_state_publisher::start,
     ),
+    node("rviz2", "rviz2", viewer::start_rviz),
+    node("teleop_twist_joy", "teleop_node", teleop_twist_joy::start),
+    node(
+        "teleop_twist_keyboard",
+        "teleop_twist_keyboard",
+        teleop_twist_keyboard::start,
+    ),
+    node("tf2_ros", "buffer_server", buffer_server::start),
     node(
         "tf2_ros",
         "static_transform_publisher",
@@ -85,13 +118,14 @@ impl BuiltInNode {
     ///
     /// # Errors
     /// Wrong arguments or parameters, as upstream refuses them; an endpoint that cannot be
-    /// created.
+    /// created; a [`CommandRequest`] where the command
+    /// line asks for something else.
     pub fn start(
         &self,
         context: &Context,
         arguments: &[String],
     ) -> Result<RunningNode, ComponentError> {
-        (self.start)(context, arguments)
+        (self.start)(context, NodeOptions::default(), arguments)
     }
 }
 

@@ -21,9 +21,9 @@ const CELLS_MAX: usize = 1 << 28;
 /// Why a map was not read; `nav_msgs/srv/LoadMap` has a result for each.
 #[derive(Debug)]
 pub(crate) enum MapError {
-    /// The YAML file is missing.
+    /// No file is named.
     Missing(String),
-    /// The YAML file is wrong.
+    /// The YAML file is missing or wrong.
     Metadata(String),
     /// The image is missing or wrong.
     Data(String),
@@ -66,7 +66,7 @@ struct Image {
 /// Reads a map. Its stamps and its frame are not set.
 pub(crate) fn read(path: &Path) -> Result<OccupancyGrid, MapError> {
     let text = regular_file::read_text(path, YAML_BYTES_MAX)
-        .map_err(|error| MapError::Missing(format!("{}: {error}", path.display())))?;
+        .map_err(|error| MapError::Metadata(format!("{}: {error}", path.display())))?;
     let wrong = |problem| MapError::Metadata(format!("{}: {problem}", path.display()));
     let metadata = Metadata::parse(&text).map_err(wrong)?;
     let folder = path.parent().unwrap_or(Path::new("."));

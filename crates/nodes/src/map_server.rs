@@ -18,7 +18,7 @@ use pteros::msg::schema::InterfaceKind;
 use pteros::parameter::ParameterHandle;
 use pteros::prelude::*;
 use pteros::service::Service;
-use pteros::{ServiceOptions, error, info};
+use pteros::{ServiceOptions, error, info, warn};
 
 use crate::map_file::{self, MapError};
 use crate::running_node::RunningNode;
@@ -27,10 +27,14 @@ use crate::running_node::RunningNode;
 const LOAD_MAP: &str = "nav2_msgs/srv/LoadMap";
 
 /// Starts the node, unconfigured.
-pub(crate) fn start(context: &Context, _: &[String]) -> Result<RunningNode, ComponentError> {
+pub(crate) fn start(
+    context: &Context,
+    options: NodeOptions,
+    _: &[String],
+) -> Result<RunningNode, ComponentError> {
     let callbacks = MapServer::default();
     let parameters = callbacks.parameters.clone();
-    let node = LifecycleNode::new(context, NodeOptions::new("map_server"), callbacks)?;
+    let node = LifecycleNode::new(context, options.name("map_server"), callbacks)?;
     *parameters.lock() = Some(Parameters {
         file: node.declare_parameter("yaml_filename", "")?,
         topic: node.declare_parameter("topic_name", "map")?,
@@ -107,7 +111,11 @@ impl MapServer {
         }
         let served = map.clone();
         let get_map = node.create_service::<GetMap>("~/map", move |_| GetMapResponse {
-            map: served.grid.lock().clone().unwrap_or_default(),
+            map: if served.is_active("GetMap") {
+                served.grid.lock().clone().unwrap_or_default()
+            } else {
+                OccupancyGrid::default()
+            },
         })?;
         let ty = load_map_type()?;
         let (served, response) = (map.clone(), ty.response().clone());
@@ -126,7 +134,24 @@ impl MapServer {
 }
 
 impl ServedMap {
+    /// Whether the node is active; requests of others are not served, as upstream.
+    fn is_active(&self, service: &str) -> bool {
+        let is_active = self.publisher.is_activated();
+        if !is_active {
+            warn!(
+                self.node.logger(),
+                "Received {service} request but not in ACTIVE state, ignoring!"
+            );
+        }
+        is_active
+    }
+
     fn load(&self, url: &str) -> Result<(), MapError> {
+        if url.is_empty() {
+            return Err(MapError::Missing(
+                "YAML file name is empty, can't load! Give the path of the map's YAML file".into(),
+            ));
+        }
         let path = url.strip_prefix("file://").unwrap_or(url);
         let mut grid = map_file::read(Path::new(path))?;
         grid.header.frame_id.clone_from(&self.frame);
@@ -152,6 +177,10 @@ impl ServedMap {
 
     fn handle_load(&self, url: &str) -> LoadMapResponse {
         let mut response = LoadMapResponse::default();
+        if !self.is_active("LoadMap") {
+            response.result = LoadMapResponse::RESULT_UNDEFINED_FAILURE;
+            return response;
+        }
         let (result, problem) = match self.load(url) {
             Ok(()) => {
                 self.publish();

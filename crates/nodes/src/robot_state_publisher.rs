@@ -30,9 +30,10 @@ const FREQUENCY: &str = "publish_frequency";
 /// `robot_description` falls back to.
 pub(crate) fn start(
     context: &Context,
+    options: NodeOptions,
     arguments: &[String],
 ) -> Result<RunningNode, ComponentError> {
-    let node = context.create_node("robot_state_publisher")?;
+    let node = context.create_node(options.name("robot_state_publisher"))?;
     let text = node.declare_parameter(DESCRIPTION, "")?;
     let frequency = node.declare_parameter(FREQUENCY, 20.0)?;
     check_frequency(frequency.value())?;

@@ -1,6 +1,8 @@
 //! A built-in node that runs.
 
 use std::any::Any;
+use std::error::Error;
+use std::fmt;
 
 use pteros::Node;
 
@@ -25,3 +27,25 @@ impl RunningNode {
         &self.node
     }
 }
+
+/// What a command line asks for in place of a node. It is an error of the start, but no
+/// failure of the program.
+pub enum CommandRequest {
+    /// To print this usage.
+    Usage(String),
+    /// To run `pteros view` with these arguments.
+    View(Vec<String>),
+}
+
+impl fmt::Display for CommandRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(usage) => f.write_str(usage),
+            Self::View(words) => write!(f, "pteros view {}", words.join(" ")),
+        }
+    }
+}
+
+pteros::msg::debug_as_display!(CommandRequest);
+
+impl Error for CommandRequest {}

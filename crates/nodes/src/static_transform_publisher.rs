@@ -8,12 +8,12 @@
 use pteros::component::ComponentError;
 use pteros::info;
 use pteros::interfaces::geometry_msgs::msg::TransformStamped;
-use pteros::parameter::ParameterDescriptor;
+use pteros::parameter::{Parameter, ParameterDescriptor};
 use pteros::prelude::*;
 use pteros::tf::{Isometry, StaticTransformBroadcaster};
 use pteros::warn;
 
-use crate::running_node::RunningNode;
+use crate::running_node::{CommandRequest, RunningNode};
 
 const USAGE: &str = "usage: static_transform_publisher [--x X] [--y Y] [--z Z] [--qx QX] [--qy QY] [--qz QZ] [--qw QW] [--roll ROLL] [--pitch PITCH] [--yaw YAW] --frame-id FRAME_ID --child-frame-id CHILD_FRAME_ID";
 
@@ -23,48 +23,45 @@ const NUMBERS: [&str; 10] = [
     "--x", "--y", "--z", "--qx", "--qy", "--qz", "--qw", "--roll", "--pitch", "--yaw",
 ];
 
-/// Starts the node.
+/// Parameters of the transform with their defaults.
+const NAMES: [(&str, f64); 7] = [
+    ("translation.x", 0.0),
+    ("translation.y", 0.0),
+    ("translation.z", 0.0),
+    ("rotation.x", 0.0),
+    ("rotation.y", 0.0),
+    ("rotation.z", 0.0),
+    ("rotation.w", 1.0),
+];
+
+/// Starts the node with the transform of the command line.
 pub(crate) fn start(
     context: &Context,
+    options: NodeOptions,
     arguments: &[String],
 ) -> Result<RunningNode, ComponentError> {
+    if arguments
+        .iter()
+        .any(|word| word == "-h" || word == "--help")
+    {
+        return Err(CommandRequest::Usage(USAGE.into()).into());
+    }
     let wanted = StaticTransform::parse(arguments)
         .map_err(|problem| format!("error parsing command line arguments: {problem}; {USAGE}"))?;
     let Isometry {
         translation,
         rotation,
     } = wanted.transform;
-    // A participant's id is unique, as upstream's random suffix.
-    let suffix = context
-        .guid()
-        .prefix
-        .to_string()
-        .replace(['.', ':', '-'], "");
-    let name = format!("static_transform_publisher_{suffix}");
-    let names = ["x", "y", "z"].map(|axis| format!("translation.{axis}"));
-    let names = names
-        .into_iter()
-        .chain(["x", "y", "z", "w"].map(|part| format!("rotation.{part}")));
-    let numbers: Vec<(String, f64)> = names.zip(translation.into_iter().chain(rotation)).collect();
-    let node = context.create_node(NodeOptions::new(name))?;
-    let read_only = || ParameterDescriptor::new().read_only();
-    for (name, number) in numbers {
-        node.declare_parameter_with(&name, number, read_only())?;
-    }
-    for (name, frame) in [
-        ("frame_id", &wanted.parent),
-        ("child_frame_id", &wanted.child),
-    ] {
-        node.declare_parameter_with(name, frame.as_str(), read_only())?;
-    }
-    let mut transform = TransformStamped::default();
-    transform.header.stamp = node.now().into();
-    transform.header.frame_id.clone_from(&wanted.parent);
-    transform.child_frame_id.clone_from(&wanted.child);
-    transform.transform = wanted.transform.into();
-    let frames = StaticTransformBroadcaster::new(&node)?;
-    frames.send_transform(transform)?;
-    let logger = node.logger();
+    let numbers = translation.into_iter().chain(rotation);
+    let overrides = NAMES.iter().zip(numbers);
+    let overrides = overrides.map(|((name, _), number)| Parameter::new(*name, number));
+    let frames = [
+        Parameter::new("frame_id", wanted.parent.as_str()),
+        Parameter::new("child_frame_id", wanted.child.as_str()),
+    ];
+    let options = options.parameter_overrides(overrides.chain(frames));
+    let running = start_component(context, options, &[])?;
+    let logger = running.node().logger();
     if wanted.is_old_style {
         warn!(
             logger,
@@ -78,6 +75,55 @@ pub(crate) fn start(
         wanted.parent,
         wanted.child
     );
+    Ok(running)
+}
+
+/// Starts the node with the transform of its parameters.
+pub(crate) fn start_component(
+    context: &Context,
+    options: NodeOptions,
+    _: &[String],
+) -> Result<RunningNode, ComponentError> {
+    // A participant's id is unique, as upstream's random suffix.
+    let suffix = context
+        .guid()
+        .prefix
+        .to_string()
+        .replace(['.', ':', '-'], "");
+    let node = context.create_node(options.name(format!("static_transform_publisher_{suffix}")))?;
+    let read_only = || ParameterDescriptor::new().read_only();
+    let mut numbers = Vec::new();
+    for (name, default) in NAMES {
+        let number = node.declare_parameter_with(name, default, read_only())?;
+        numbers.push(number.value());
+    }
+    let frame = |name: &str, default: &str| {
+        let frame = node.declare_parameter_with(name, default, read_only());
+        frame.map(|frame| frame.value())
+    };
+    let (parent, child) = (
+        frame("frame_id", "/frame")?,
+        frame("child_frame_id", "/child")?,
+    );
+    if parent == child {
+        return Err(format!(
+            "cannot publish static transform from '{parent}' to '{child}': child_frame_id cannot equal frame_id"
+        )
+        .into());
+    }
+    let mut transform = TransformStamped::default();
+    if let [x, y, z, qx, qy, qz, qw] = *numbers.as_slice() {
+        let wanted = Isometry {
+            translation: [x, y, z],
+            rotation: [qx, qy, qz, qw],
+        };
+        transform.transform = wanted.into();
+    }
+    transform.header.stamp = node.now().into();
+    transform.header.frame_id = parent;
+    transform.child_frame_id = child;
+    let frames = StaticTransformBroadcaster::new(&node)?;
+    frames.send_transform(transform)?;
     Ok(RunningNode::new(node, frames))
 }
 
@@ -104,7 +150,6 @@ impl StaticTransform {
             match word {
                 "--frame-id" => parent = Some(value()?.to_owned()),
                 "--child-frame-id" => child = Some(value()?.to_owned()),
-                "-h" | "--help" => return Err("this is the help".into()),
                 _ => match NUMBERS
                     .iter()
                     .zip(&mut given)

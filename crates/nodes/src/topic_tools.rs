@@ -39,16 +39,18 @@ const DELAYED_MAX: usize = 10_000;
 /// `relay INPUT [OUTPUT]`.
 pub(crate) fn start_relay(
     context: &Context,
+    options: NodeOptions,
     words: &[String],
 ) -> Result<RunningNode, ComponentError> {
     let given = positional(&["input_topic", "output_topic"], words)?;
-    let node = context.create_node(NodeOptions::new("relay").parameter_overrides(given))?;
+    let node = context.create_node(options.name("relay").parameter_overrides(given))?;
     start(node, "_relay", Filter::Relay)
 }
 
 /// `throttle messages INPUT RATE [OUTPUT]`, or `throttle bytes INPUT RATE WINDOW [OUTPUT]`.
 pub(crate) fn start_throttle(
     context: &Context,
+    options: NodeOptions,
     words: &[String],
 ) -> Result<RunningNode, ComponentError> {
     let names: &[&str] = match words.first().map(String::as_str) {
@@ -67,7 +69,7 @@ pub(crate) fn start_throttle(
         ],
     };
     let given = positional(names, words)?;
-    let node = context.create_node(NodeOptions::new("throttle").parameter_overrides(given))?;
+    let node = context.create_node(options.name("throttle").parameter_overrides(given))?;
     let last = node.now().as_nanos();
     let kind = required::<String>(&node, "throttle_type")?;
     let filter = match kind.as_str() {
@@ -91,10 +93,11 @@ pub(crate) fn start_throttle(
 /// `drop INPUT X Y [OUTPUT]`: drops X of Y messages.
 pub(crate) fn start_drop(
     context: &Context,
+    options: NodeOptions,
     words: &[String],
 ) -> Result<RunningNode, ComponentError> {
     let given = positional(&["input_topic", "X", "Y", "output_topic"], words)?;
-    let node = context.create_node(NodeOptions::new("drop").parameter_overrides(given))?;
+    let node = context.create_node(options.name("drop").parameter_overrides(given))?;
     let filter = Filter::Drop {
         dropped: required(&node, "X")?,
         of: required(&node, "Y")?,
@@ -106,10 +109,11 @@ pub(crate) fn start_drop(
 /// `delay INPUT DELAY [OUTPUT]`.
 pub(crate) fn start_delay(
     context: &Context,
+    options: NodeOptions,
     words: &[String],
 ) -> Result<RunningNode, ComponentError> {
     let given = positional(&["input_topic", "delay", "output_topic"], words)?;
-    let node = context.create_node(NodeOptions::new("delay").parameter_overrides(given))?;
+    let node = context.create_node(options.name("delay").parameter_overrides(given))?;
     let delay = node.declare_parameter("delay", 0.0)?.value();
     let delay = Duration::try_from_secs_f64(delay);
     let delay = delay.map_err(|error| format!("parameter \"delay\": {error}"))?;
@@ -119,6 +123,7 @@ pub(crate) fn start_delay(
 /// `mux OUTPUT INPUT…`, with services that choose the input.
 pub(crate) fn start_mux(
     context: &Context,
+    options: NodeOptions,
     words: &[String],
 ) -> Result<RunningNode, ComponentError> {
     let mut given = Vec::new();
@@ -126,7 +131,7 @@ pub(crate) fn start_mux(
         given.push(Parameter::new("output_topic", output.as_str()));
         given.push(Parameter::new("input_topics", inputs.to_vec()));
     }
-    let node = context.create_node(NodeOptions::new("mux").parameter_overrides(given))?;
+    let node = context.create_node(options.name("mux").parameter_overrides(given))?;
     let inputs = required::<Vec<String>>(&node, "input_topics")?;
     let mut initial = node.declare_parameter("initial_topic", "")?.value();
     if initial.is_empty() {

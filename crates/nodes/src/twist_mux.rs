@@ -17,8 +17,12 @@ use crate::any_parameter::{declaring_overrides, given_or, number, text, truth};
 use crate::running_node::RunningNode;
 
 /// Starts the node.
-pub(crate) fn start(context: &Context, _: &[String]) -> Result<RunningNode, ComponentError> {
-    let node = context.create_node(declaring_overrides("twist_mux"))?;
+pub(crate) fn start(
+    context: &Context,
+    options: NodeOptions,
+    _: &[String],
+) -> Result<RunningNode, ComponentError> {
+    let node = context.create_node(declaring_overrides(options.name("twist_mux")))?;
     if truth("use_stamped", &given_or(&node, "use_stamped", false)?)? {
         start_with::<TwistStamped>(node)
     } else {

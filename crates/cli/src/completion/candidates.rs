@@ -42,6 +42,8 @@ enum Named {
     InterfacePackage,
     ComponentPackage,
     Package,
+    /// One that has programs, built-in nodes too.
+    PackageOfPrograms,
     Program,
     Launch,
 }
@@ -88,7 +90,10 @@ fn named(noun: &str, verb: &str, id: &str) -> Option<Named> {
         ("interface", _, "type_name") => Named::AnyType,
         ("interface", _, "package_name") => Named::InterfacePackage,
         ("component", _, "package_name") => Named::ComponentPackage,
-        ("pkg", _, "package_name") | (_, "run", "package_name") => Named::Package,
+        (_, "run", "package_name") | ("pkg", "executables", "package_name") => {
+            Named::PackageOfPrograms
+        }
+        ("pkg", _, "package_name") => Named::Package,
         (_, "run", "executable_name") => Named::Program,
         (_, "launch", "file") => Named::Launch,
         _ => return None,
@@ -190,11 +195,20 @@ fn names(named: Named) -> Result<Vec<String>> {
             packages.into_keys().collect()
         }
         Named::Package => packages(&ComponentIndex::from_environment()).names(),
+        Named::PackageOfPrograms => {
+            let packages = packages(&ComponentIndex::from_environment());
+            let built_in = packages.built_in(None).into_iter();
+            let built_in = built_in.map(|(package, _)| package.to_owned());
+            packages.names().into_iter().chain(built_in).collect()
+        }
         Named::Program => {
             let package = positional(1).unwrap_or_default();
             let packages = packages(&ComponentIndex::from_environment());
             let programs = packages.executables(&package).unwrap_or_default();
-            programs.into_iter().map(|(name, _)| name).collect()
+            let built_in = packages.built_in(Some(&package)).into_iter();
+            let built_in = built_in.filter_map(|(_, node)| Some(node.built_in_name()?.to_owned()));
+            let programs = programs.into_iter().map(|(name, _)| name);
+            programs.chain(built_in).collect()
         }
         Named::Launch => {
             let words: Vec<String> = (1..).map_while(positional).collect();
@@ -313,6 +327,7 @@ mod tests {
             ("bag record topic_names", Named::Topic),
             ("component load container_node_name", Named::Container),
             ("interface show type_name", Named::AnyType),
+            ("pteros run package_name", Named::PackageOfPrograms),
             ("pteros run executable_name", Named::Program),
             ("pteros launch file", Named::Launch),
         ] {

@@ -7,6 +7,7 @@ use clap::Args;
 use pteros_container::ComponentIndex;
 use pteros_launch::packages::PackageOrigin;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// Arguments of `pkg executables`.
 #[derive(Debug, Args)]
@@ -26,7 +27,14 @@ impl Executables {
         let packages = packages(&ComponentIndex::from_environment());
         let names = match &self.package_name {
             Some(name) => vec![name.clone()],
-            None => packages.names(),
+            None => {
+                let built_in = packages.built_in(None).into_iter();
+                let mut names = packages.names();
+                names.extend(built_in.map(|(package, _)| package.to_owned()));
+                names.sort();
+                names.dedup();
+                names
+            }
         };
         let mut rows = Vec::new();
         for package in names {
@@ -36,7 +44,18 @@ impl Executables {
                     .executable(&package, name)
                     .map(|path| vec![(name.clone(), path)]),
             };
-            for (name, path) in found.map_err(|message| anyhow!(message))? {
+            let wanted = self.executable_name.as_deref();
+            let built_in = packages.built_in(Some(&package)).into_iter();
+            let built_in: Vec<(String, PathBuf)> = built_in
+                .filter_map(|(_, program)| Some((program.built_in_name()?.to_owned(), program)))
+                .filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name))
+                .map(|(name, program)| (name, program.words().collect::<Vec<_>>().join(" ").into()))
+                .collect();
+            let found = match found {
+                Err(_) if !built_in.is_empty() => Vec::new(),
+                found => found.map_err(|message| anyhow!(message))?,
+            };
+            for (name, path) in found.into_iter().chain(built_in) {
                 rows.push((package.clone(), name, path));
             }
         }

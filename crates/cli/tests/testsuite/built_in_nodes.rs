@@ -69,8 +69,81 @@ fn an_installed_program_comes_first() {
         run("static_transform_publisher", &prefix).ok(),
         "the real one\n"
     );
-    let usage = run("static_transform_publisher", "").failed(1);
+    let usage = run("static_transform_publisher", "").ok();
     assert_contains(&usage, "usage: static_transform_publisher [--x X]");
     let unknown = run("static_transform", "").failed(1);
-    assert_contains(&unknown, "built in of it: static_transform_publisher");
+    assert_contains(
+        &unknown,
+        "built in of it: buffer_server, static_transform_publisher",
+    );
+}
+
+#[test]
+fn built_in_programs_are_listed_and_completed_after_installed_ones() {
+    let folder = folder();
+    folder.write(
+        "prefix/share/ament_index/resource_index/packages/tf2_ros",
+        "",
+    );
+    folder.write_script(
+        "prefix/lib/tf2_ros/static_transform_publisher",
+        "#!/bin/sh\n",
+    );
+    let run = |words: &str, prefix: &str| {
+        let mut command = crate::support::pteros();
+        command
+            .args(words.split(' '))
+            .env("AMENT_PREFIX_PATH", prefix);
+        finish(command)
+    };
+    let listed = run("pkg executables tf2_ros", "").ok();
+    assert_eq!(
+        listed,
+        "tf2_ros buffer_server\ntf2_ros static_transform_publisher\n"
+    );
+    let prefix = folder.text("prefix");
+    let listed = run("pkg executables tf2_ros --full-path", &prefix).ok();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(
+        lines[0].ends_with("prefix/lib/tf2_ros/static_transform_publisher"),
+        "{listed}"
+    );
+    assert!(lines[1].ends_with(" run tf2_ros buffer_server"), "{listed}");
+    assert_contains(&run("pkg executables", "").ok(), "joy joy_node\n");
+    let domain = Domain::new();
+    let completed = domain.candidates("pteros run tf2_ros b");
+    assert_eq!(completed, ["buffer_server"]);
+    assert_eq!(
+        domain.candidates("pteros run teleop_twist_j"),
+        ["teleop_twist_joy"]
+    );
+    let unknown = run("pkg executables tf2_rs", "").failed(1);
+    assert_contains(&unknown, "there is no package \"tf2_rs\"");
+}
+
+#[test]
+fn a_substitution_finds_the_built_in_program() {
+    let folder = folder();
+    folder.write(
+        "exec.launch.xml",
+        r#"<launch>
+          <executable cmd="$(exec-in-pkg static_transform_publisher tf2_ros) --help" output="screen"/>
+        </launch>"#,
+    );
+    let answer = finish(folder.command("exec.launch.xml"));
+    let text = format!("{}{}", answer.out, answer.err);
+    assert_contains(&text, "usage: static_transform_publisher [--x X]");
+}
+
+#[test]
+fn rviz2_opens_the_page() {
+    let (folder, domain) = (folder(), Domain::new());
+    let mut command = crate::support::pteros();
+    command
+        .args(["run", "rviz2", "rviz2", "-f", "map"])
+        .env("ROS_DOMAIN_ID", domain.id().to_string())
+        // No browser.
+        .env("PATH", folder.text("prefix"));
+    let mut page = start(command);
+    while !page.line().starts_with("http://127.0.0.1:") {}
 }

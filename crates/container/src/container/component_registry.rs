@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::executors::{ContainerExecutors, ExecutorAssignment};
 use super::request::LoadOptions;
 use crate::error::LoadError;
-use crate::index::ComponentIndex;
+use crate::index::{BUILT_IN_SWITCH, ComponentIndex};
 use crate::loader::Loader;
 
 /// Largest number of constructors and destructors that run at the same time.
@@ -58,6 +58,7 @@ pub(super) enum UnloadError {
 /// Sources of component classes.
 pub(super) struct ComponentSources {
     pub(super) built_in: Vec<ComponentClass>,
+    pub(super) substitutes: &'static [ComponentClass],
     pub(super) index: ComponentIndex,
 }
 
@@ -232,7 +233,17 @@ impl ComponentRegistry {
         if let Some(found) = built_in.find(|registered| registered.class == class) {
             return Ok(*found);
         }
-        let listed = self.sources.index.find(package, class)?;
+        let listed = match self.sources.index.find(package, class) {
+            Ok(listed) => listed,
+            Err(error) => {
+                let mut substitutes = self.sources.substitutes.iter();
+                let found = substitutes.find(|one| one.class == class).ok_or(error)?;
+                tracing::info!(
+                    "{class} is built in, because package {package} is not installed; {BUILT_IN_SWITCH}=off leaves it out"
+                );
+                return Ok(*found);
+            }
+        };
         let classes = self.loader.load(&listed.library)?;
         let found = classes.iter().find(|registered| registered.class == class);
         found.copied().ok_or_else(|| LoadError::UnknownClass {

@@ -44,6 +44,9 @@ pub struct ContainerOptions {
     /// Component classes of this program, by name. They precede those of the index,
     /// in any package. Default: none.
     pub built_in: Vec<ComponentClass>,
+    /// Component classes that stand in for those of packages which are not installed.
+    /// Default: none.
+    pub substitutes: &'static [ComponentClass],
     /// Index in which components are searched. Default: as the environment says.
     pub index: ComponentIndex,
 }
@@ -54,6 +57,7 @@ impl Default for ContainerOptions {
             executor: ExecutorKind::default(),
             load_timeout: Duration::from_secs(10),
             built_in: Vec::new(),
+            substitutes: &[],
             index: ComponentIndex::from_environment(),
         }
     }
@@ -98,6 +102,7 @@ impl Container {
         executors.add_manager(&node)?;
         let classes = ComponentSources {
             built_in: options.built_in,
+            substitutes: options.substitutes,
             index: options.index,
         };
         let registry =

@@ -37,6 +37,11 @@ impl Builder {
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
         let mut words = self.attributes.words(element, "cmd")?;
+        let packages = &self.attributes.context.packages;
+        let first = words.first().map(String::as_str);
+        if let Some(built_in) = first.and_then(|first| packages.built_in_words(first)) {
+            words.splice(..1, built_in);
+        }
         let location = element.location_of("cmd");
         let Some(program) = words.first().cloned() else {
             return Err(LaunchFileError::at(

@@ -219,8 +219,9 @@ impl LazyArguments<'_> {
             "find-pkg-prefix" => self.package(|package| &package.prefix),
             "exec-in-pkg" => {
                 let (executable, package) = (self.text(0)?, self.text(1)?);
-                let found = self.around.packages.executable(&package, &executable)?;
-                Ok(found.display().to_string())
+                let found = self.around.packages.program(&package, &executable)?;
+                // A built-in node has several words.
+                Ok(found.words().collect::<Vec<_>>().join(" "))
             }
             "find-exec" => self.program(),
             "dirname" => Ok(self.scope.folder().display().to_string()),

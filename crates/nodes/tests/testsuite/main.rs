@@ -2,10 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "nodes run beside the tests")]
 
+mod buffer_server;
+mod diagnostics;
+mod images;
 mod joint_states;
 mod maps;
 mod robot_states;
 mod static_transforms;
+mod teleop_joystick;
 mod tools;
 mod urdf;
 mod velocities;

@@ -1,7 +1,7 @@
 //! Component containers: components are loaded and unloaded by ROS 2's services. A
 //! misbehaving component is reported and does not affect others.
 
-use crate::support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, assert_contains, request};
+use crate::support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, assert_contains, index, request};
 use pteros::NamedQosExt;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::interfaces::std_msgs::msg::String as Text;
@@ -168,4 +168,44 @@ fn unload_errors_report_unknown_ids_panics_and_nodes_that_are_still_held() {
         "{answer:?}"
     );
     assert_eq!(container.list(), []);
+}
+
+#[test]
+fn built_in_nodes_stand_in_for_components_of_missing_packages() {
+    let container = Running::new(ContainerOptions {
+        index: index(),
+        substitutes: pteros_nodes::COMPONENTS,
+        ..ContainerOptions::default()
+    });
+    let parameter = |name: &str, value: ParameterValue| Parameter {
+        name: name.into(),
+        value: value.into_message(),
+    };
+    let mut relay = request("topic_tools", "RelayNode");
+    relay.node_name = "copy".into();
+    relay.parameters = vec![parameter("input_topic", "/scan".into())];
+    let loaded = container.call_load(&relay);
+    assert_eq!(loaded.full_node_name, "/copy", "{loaded:?}");
+    let mut fixed = request("tf2_ros", "StaticTransformBroadcasterNode");
+    fixed.parameters = vec![
+        parameter("translation.x", 0.5.into()),
+        parameter("frame_id", "base".into()),
+        parameter("child_frame_id", "laser".into()),
+    ];
+    let loaded = container.call_load(&fixed);
+    assert!(loaded.success, "{loaded:?}");
+    let topics = container.context.graph().topics();
+    assert!(topics.iter().any(|topic| topic.name == "/tf_static"));
+    fixed.parameters.truncate(1);
+    fixed.parameters.extend([
+        parameter("frame_id", "base".into()),
+        parameter("child_frame_id", "base".into()),
+    ]);
+    let same = container.load_error(&fixed);
+    assert_contains(&same, "child_frame_id cannot equal frame_id");
+    relay.parameters.clear();
+    assert_contains(&container.load_error(&relay), "input_topic");
+    let unknown = container.load_error(&request("topic_tools", "Nothing"));
+    assert_contains(&unknown, "topic_tools");
+    assert!(container.unload(1).success);
 }

@@ -36,6 +36,9 @@ const LICENCES: &[&str] = &[
     "CDLA-Permissive-2.0",
     // Of libbz2-rs-sys alone: keep the notice, as with BSD.
     "bzip2-1.0.6",
+    // Of jpeg-encoder alone: the documentation says that the Independent JPEG Group's work is
+    // in it (docs/how_to/robot_without_ros.md).
+    "IJG",
     // Of option-ext alone: it binds that crate's files, which are not changed.
     "MPL-2.0",
 ];
