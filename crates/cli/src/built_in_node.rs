@@ -52,17 +52,11 @@ pub fn run(package: &str, executable: &str, words: Vec<OsString>) -> Result<()> 
 /// Does what a command line asks for in place of a node.
 fn run_instead(package: &str, request: CommandRequest) -> Result<()> {
     let console = Console { json: false };
-    let mut words = match request {
+    let words = match request {
         CommandRequest::Usage(usage) => return Ok(console.line(usage)?),
         CommandRequest::View(words) => words,
     };
     let program = std::env::current_exe()?;
-    let help = Command::new(&program).args(["view", "--help"]).output()?;
-    let has_rviz = String::from_utf8_lossy(&help.stdout).contains("--rviz");
-    if let (false, Some(at)) = (has_rviz, words.iter().position(|word| word == "--rviz")) {
-        let left_out: Vec<String> = words.drain(at..).collect();
-        console.note(format!("{} is not read yet", left_out.join(" ")));
-    }
     console.note(format!(
         "the page of pteros view stands in for {package}, because that package is not installed; {SWITCH}=off leaves it out"
     ));

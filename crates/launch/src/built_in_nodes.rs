@@ -59,6 +59,16 @@ impl Program {
     }
 }
 
+/// The end of an error about a program that is not found, of a command without built-in
+/// nodes.
+pub(crate) fn feature_hint(package: &str, name: &str) -> &'static str {
+    if are_on() && NAMES.contains(&(package, name)) {
+        "; a command with feature `nodes` (`full` has it) has this node built in"
+    } else {
+        ""
+    }
+}
+
 /// The end of an error about a package that is not found: its built-in nodes.
 pub(crate) fn hint(package: &str) -> String {
     let programs = NAMES.iter().filter(|(of, _)| *of == package);

@@ -245,7 +245,7 @@ impl Packages {
             Err(problem) if self.manifest(package).is_some() => Err(problem),
             Err(problem) => {
                 let Some(command) = &self.built_in_nodes else {
-                    return Err(problem);
+                    return Err(problem + built_in_nodes::feature_hint(package, name));
                 };
                 let built_in = Program::built_in(command.clone(), package, name);
                 built_in.ok_or_else(|| format!("{problem}{}", built_in_nodes::hint(package)))

@@ -71,7 +71,7 @@ pub(crate) fn start(
     let ([x, y, z], [qx, qy, qz, qw]) = (translation, rotation);
     info!(
         logger,
-        "Spinning until stopped - publishing transform\ntranslation: ('{x:.6}', '{y:.6}', '{z:.6}')\nrotation: ('{qx:.6}', '{qy:.6}', '{qz:.6}', '{qw:.6}')\nfrom '{}' to '{}'",
+        "Spinning until stopped - publishing transform, translation: ('{x:.6}', '{y:.6}', '{z:.6}'), rotation: ('{qx:.6}', '{qy:.6}', '{qz:.6}', '{qw:.6}'), from '{}' to '{}'",
         wanted.parent,
         wanted.child
     );
