@@ -62,8 +62,8 @@ impl Program {
 /// The end of an error about a program that is not found, of a command without built-in
 /// nodes.
 pub(crate) fn feature_hint(package: &str, name: &str) -> &'static str {
-    if are_on() && NAMES.contains(&(package, name)) {
-        "; a command with feature `nodes` (`full` has it) has this node built in"
+    if NAMES.contains(&(package, name)) {
+        "; the command has this node built in, with feature `nodes` (part of `full`) and without PTEROS_BUILT_IN_NODES=off"
     } else {
         ""
     }

@@ -211,10 +211,12 @@ impl WaitSet {
     /// woken.
     pub(crate) fn wait_for_ready(&mut self, until: Instant) {
         self.entries.ready_before = self.entries.ready.len();
-        let first = self.set.begin(&mut self.entries);
-        if first != FirstLook::Ready {
-            self.set.wait(&mut self.entries, first, until);
-        }
+        // The sockets are polled in each wait.
+        let first = match self.set.begin(&mut self.entries) {
+            FirstLook::Ready => FirstLook::ReadyBeforePoll,
+            first => first,
+        };
+        self.set.wait(&mut self.entries, first, until);
         self.set.take_wake();
     }
 }
@@ -239,6 +241,8 @@ impl WaitSetEntries {
 
 /// A wait looks only at the entities that woke the set.
 impl Entries for WaitSetEntries {
+    const LOOKS_AT_ALL: bool = false;
+
     fn run_task(&mut self, task: Arc<dyn Task>) {
         match self.keys.get(&address_of_task(&*task)) {
             Some(key) => self.mark_ready(*key),

@@ -122,6 +122,10 @@ impl WaitSource for GuardCondition {
 
 /// The entries of one wait, as a language keeps them.
 pub trait Entries {
+    /// Whether a look finds more than what woke the set. Then what another thread does to
+    /// the context wakes it, too.
+    const LOOKS_AT_ALL: bool = true;
+
     /// Handles a task of the queue.
     fn run_task(&mut self, task: Arc<dyn Task>) {
         task.run();
@@ -218,17 +222,22 @@ impl WaitSet {
         self.context.note_polled(core.platform.now());
     }
 
-    fn block(&self, entries: &mut impl Entries, until: Instant) {
+    fn block<E: Entries>(&self, entries: &mut E, until: Instant) {
         let core = &self.context.core;
         loop {
-            core.driver().drive_while(&self.queue, || {
+            let sleep_until = || {
                 if self.look(entries) || entries.is_over() {
                     return None;
                 }
                 // Timers can be due before; a reset changes when.
                 let now = core.platform.now();
                 (now < until).then(|| entries.next_due(now).min(until))
-            });
+            };
+            if E::LOOKS_AT_ALL {
+                core.driver().drive_while(&self.queue, sleep_until);
+            } else {
+                core.driver().drive_woken_while(&self.queue, sleep_until);
+            }
             // Another thread may have taken what ended it.
             let is_ended = self.look(entries) || entries.is_over() || core.is_shut_down();
             if is_ended || core.platform.now() >= until {

@@ -40,8 +40,6 @@ const COUNT_STEP_MAX: i32 = 1 << 16;
 const LEAP_MIN: i32 = 3;
 /// After a forged leap the true counts continue at most so far above the count before.
 const CONTINUED_MAX: i32 = 1 << 12;
-/// ... and from one to the next by at most so much.
-const CONTINUED_STEP_MAX: i32 = 1 << 6;
 /// So many counts in a row that continue below a leap prove that it was forged, and so
 /// many above it that it was not.
 const PROOFS: u8 = 3;
@@ -77,7 +75,7 @@ struct Leap {
     before: u32,
     /// The highest count.
     top: u32,
-    /// Counts up to `before` that grew by small steps.
+    /// Counts up to `before` that grew.
     continued: u8,
     above: u8,
 }
@@ -100,14 +98,18 @@ impl CountLeap {
         if !is_between || step(leap.before) == 0 {
             return false;
         }
-        // A second forged count below the leap continues nothing.
-        let is_next = (1..=CONTINUED_STEP_MAX).contains(&step(leap.before));
-        let streak = if is_next { leap.continued } else { 0 };
+        // A second forged count below the leap is above the true ones that follow.
+        let streak = if step(leap.before) > 0 {
+            leap.continued
+        } else {
+            0
+        };
         leap.continued = streak.saturating_add(1);
         let before = mem::replace(&mut leap.before, count);
         let is_forged = leap.continued >= PROOFS;
         if is_forged {
             self.0 = None;
+            // This one may be forged, too.
             self.note(Some(before), count);
         }
         is_forged

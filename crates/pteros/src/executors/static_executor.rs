@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -171,7 +171,8 @@ struct SpinControl {
 #[derive(Clone)]
 pub struct StaticExecutorHandle {
     control: Arc<SpinControl>,
-    set: Arc<rcl::WaitSet>,
+    // A handle keeps no context open.
+    set: Weak<rcl::WaitSet>,
 }
 
 impl StaticExecutorHandle {
@@ -179,7 +180,9 @@ impl StaticExecutorHandle {
     /// wait of `spin_once`. Returns at once.
     pub fn cancel(&self) {
         self.control.cancelled.store(true, Ordering::Release);
-        self.set.wake();
+        if let Some(set) = self.set.upgrade() {
+            set.wake();
+        }
     }
 
     /// Number of overruns: periods skipped because the previous round was still
@@ -226,7 +229,7 @@ impl StaticExecutor {
     pub fn handle(&self) -> StaticExecutorHandle {
         StaticExecutorHandle {
             control: self.control.clone(),
-            set: self.set.set.clone(),
+            set: Arc::downgrade(&self.set.set),
         }
     }
 

@@ -256,14 +256,18 @@ impl ParameterClient {
             return Ok(Vec::new());
         }
         let mut outcomes = self.set_texts(&texts, timeout)?;
-        let refused = || texts.iter().zip(&outcomes).filter(|(_, set)| set.is_err());
-        let names: Vec<&str> = refused().map(|((name, _), _)| name.as_str()).collect();
-        if let Some(values) = (!names.is_empty()).then(|| self.get(&names, timeout)) {
-            let mut values = values?.into_iter();
-            for ((_, text), set) in texts.iter().zip(&mut outcomes) {
-                if set.is_err() && values.next().as_ref() == Some(text.value()) {
-                    *set = Ok(());
-                }
+        let refused = texts
+            .iter()
+            .zip(&mut outcomes)
+            .filter(|(_, set)| set.is_err());
+        for ((name, text), set) in refused {
+            // One by one: a node answers for no name if it lacks one of them.
+            let values = self.get(&[name], timeout).unwrap_or_default();
+            if values
+                .iter()
+                .any(|has| *has == text.value_as(has.parameter_type()))
+            {
+                *set = Ok(());
             }
         }
         let names = texts.into_iter().map(|(name, _)| name);

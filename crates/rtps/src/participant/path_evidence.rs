@@ -128,7 +128,8 @@ pub(super) struct Address {
     /// Until then only path answers count: the peer repeats its question, so it does not
     /// hear us.
     pub(super) one_way_until: Instant,
-    /// A participant there answers questions where they come from: it is of Pteros.
+    /// A participant that is asked there answers where the question comes from: it is of
+    /// Pteros.
     pub(super) has_answering_peer: bool,
 }
 

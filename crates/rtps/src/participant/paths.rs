@@ -354,8 +354,7 @@ impl RemoteParticipants {
             }
             for at in &candidates {
                 let address = known.remove(&at.ip).map(Address::without_peers);
-                let address = kept.entry(at.ip).or_insert(address.unwrap_or(Address::NEW));
-                address.has_answering_peer |= peer.data.vendor == VendorId::PTEROS;
+                kept.entry(at.ip).or_insert(address.unwrap_or(Address::NEW));
             }
             let chosen = judge_path(&local.config, now, prefix, peer, in_use, &candidates, &kept);
             moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));
@@ -379,6 +378,11 @@ impl RemoteParticipants {
             let Some(address) = self.paths.addresses.get_mut(&ip) else {
                 continue;
             };
+            // Of those that are asked there.
+            address.has_answering_peer = peers.iter().any(|(prefix, _)| {
+                let peer = self.peers.find(*prefix);
+                peer.is_some_and(|peer| peer.data.vendor == VendorId::PTEROS)
+            });
             if due > now {
                 next = next.min(due);
                 continue;

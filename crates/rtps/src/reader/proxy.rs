@@ -397,6 +397,7 @@ impl WriterProxy {
         self.announced = last;
         self.sent_through = last;
         self.losses_from = next;
+        self.match_unnamed_until = Instant::ZERO;
         self.known.clear();
         while self.reorder.pop_below(SequenceNumber(i64::MAX)).is_some() {}
         self.defrag

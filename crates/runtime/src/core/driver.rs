@@ -618,14 +618,26 @@ impl Driver {
     pub fn drive_while(
         &self,
         queue: &Arc<ReadyQueue>,
-        mut sleep_until: impl FnMut() -> Option<Instant>,
+        sleep_until: impl FnMut() -> Option<Instant>,
     ) {
         let _waiting = RegisteredWaiter::begin(self, queue);
+        self.drive_woken_while(queue, sleep_until);
+    }
+
+    /// As [`Driver::drive_while`], for a caller that needs nothing but the work on `queue`:
+    /// what other threads do to the context does not wake it.
+    pub fn drive_woken_while(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        mut sleep_until: impl FnMut() -> Option<Instant>,
+    ) {
         while let Some(until) = sleep_until()
             && !self.scheduler.is_shut_down()
         {
             self.drive(queue, until);
         }
+        // This thread may have been chosen to drive next.
+        self.hand_over(queue);
     }
 
     /// Drives the network until `done` returns true or `until` has passed. Blocks.
