@@ -235,14 +235,18 @@ impl ComponentRegistry {
         }
         let listed = match self.sources.index.find(package, class) {
             Ok(listed) => listed,
-            Err(error) => {
+            // What an installed package has, or refuses, stays its own matter.
+            Err(error @ LoadError::UnknownPackage { .. }) => {
                 let mut substitutes = self.sources.substitutes.iter();
-                let found = substitutes.find(|one| one.class == class).ok_or(error)?;
+                let own = class.split_once("::").map(|(of_class, _)| of_class);
+                let found = substitutes.find(|one| own == Some(package) && one.class == class);
+                let found = found.ok_or(error)?;
                 tracing::info!(
                     "{class} is built in, because package {package} is not installed; {BUILT_IN_SWITCH}=off leaves it out"
                 );
                 return Ok(*found);
             }
+            Err(error) => return Err(error),
         };
         let classes = self.loader.load(&listed.library)?;
         let found = classes.iter().find(|registered| registered.class == class);
