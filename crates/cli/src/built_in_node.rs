@@ -3,7 +3,7 @@
 
 use crate::console::Console;
 use anyhow::{Context as _, Error, Result, anyhow};
-use pteros::args::Arguments;
+use pteros::args::{Arguments, ParameterArgument, RemapKind, RemapRule};
 use pteros::{Context, ContextOptions, info};
 use pteros_launch::built_in_nodes::SWITCH;
 use pteros_nodes::CommandRequest;
@@ -23,6 +23,7 @@ pub fn run(package: &str, executable: &str, words: Vec<OsString>) -> Result<()> 
     let node = pteros_nodes::find(package, executable)
         .ok_or_else(|| anyhow!("there is no built-in node {package}/{executable}"))?;
     let (arguments, rest) = Arguments::parse_os(words)?;
+    let without_effect = without_effect_on_page(&arguments);
     let options = ContextOptions {
         arguments,
         use_environment: true,
@@ -36,7 +37,7 @@ pub fn run(package: &str, executable: &str, words: Vec<OsString>) -> Result<()> 
         Err(error) => {
             drop(context);
             return match error.downcast::<CommandRequest>() {
-                Ok(request) => run_instead(package, *request),
+                Ok(request) => run_instead(package, *request, &without_effect),
                 Err(error) => Err(anyhow!("{package}/{executable}: {error}")),
             };
         }
@@ -50,7 +51,7 @@ pub fn run(package: &str, executable: &str, words: Vec<OsString>) -> Result<()> 
 }
 
 /// Does what a command line asks for in place of a node.
-fn run_instead(package: &str, request: CommandRequest) -> Result<()> {
+fn run_instead(package: &str, request: CommandRequest, without_effect: &[String]) -> Result<()> {
     let console = Console { json: false };
     let words = match request {
         CommandRequest::Usage(usage) => return Ok(console.line(usage)?),
@@ -60,13 +61,52 @@ fn run_instead(package: &str, request: CommandRequest) -> Result<()> {
     console.note(format!(
         "the page of pteros view stands in for {package}, because that package is not installed; {SWITCH}=off leaves it out"
     ));
+    if words.iter().any(|word| word == "publish") {
+        console.note("the page may publish messages (--allow publish)");
+    }
+    if !without_effect.is_empty() {
+        console.note(format!(
+            "these arguments have no effect on the page: {}",
+            without_effect.join(" ")
+        ));
+    }
     let error = Command::new(&program).arg("view").args(words).exec();
     Err(Error::new(error)).with_context(|| format!("start {}", program.display()))
 }
 
+/// The names and parameters that the page does not take. The name of the node does not
+/// matter, and each launch file gives one.
+fn without_effect_on_page(arguments: &Arguments) -> Vec<String> {
+    let remap = |rule: &RemapRule| {
+        let from = match rule.kind {
+            RemapKind::Node => return None,
+            RemapKind::Namespace => "__ns",
+            _ => &rule.pattern,
+        };
+        Some(format!("-r {from}:={}", rule.replacement))
+    };
+    let parameter = |argument: &ParameterArgument| match argument {
+        ParameterArgument::Value(one) => format!("-p {}:={}", one.name, one.value),
+        ParameterArgument::File(file) => format!("--params-file {}", file.display()),
+    };
+    let remaps = arguments.remaps.iter().filter_map(remap);
+    remaps
+        .chain(arguments.parameters.iter().map(parameter))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use pteros_launch::built_in_nodes::NAMES;
+
+    #[test]
+    fn arguments_without_effect_on_the_page_are_named() {
+        let line = "--ros-args -r __node:=rviz -r __ns:=/robot -r /tf:=tf -p use_sim_time:=true --params-file a.yaml";
+        let (arguments, _) = Arguments::parse(line.split(' ')).unwrap();
+        let expected = "-r __ns:=/robot -r /tf:=tf -p use_sim_time:=true --params-file a.yaml";
+        assert_eq!(without_effect_on_page(&arguments).join(" "), expected);
+    }
 
     #[test]
     fn launch_files_know_every_built_in_node() {

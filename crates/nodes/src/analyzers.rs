@@ -15,8 +15,16 @@ use crate::any_parameter::{number, text, texts, truth};
 
 /// Most items of an analyzer. When full, new ones are left out.
 const ITEMS_MAX: usize = 10_000;
-/// Most names whose analyzers are remembered. When full, all are forgotten.
+/// Most bytes of an analyzer's items. When full, what would exceed them is left out.
+const ITEMS_BYTES_MAX: usize = 64 << 20;
+/// Most bytes of a status that is taken.
+pub(crate) const STATUS_BYTES_MAX: usize = 64 << 10;
+/// Most names whose analyzers are remembered, and most bytes of them. When full, all are
+/// forgotten.
 const REMEMBERED_MAX: usize = 10_000;
+const REMEMBERED_BYTES_MAX: usize = 16 << 20;
+/// What a text or a value of a status needs besides its bytes.
+const VALUE_BYTES: usize = 48;
 const PACKAGE: &str = "diagnostic_aggregator";
 
 const OK: u8 = DiagnosticStatus::OK;
@@ -64,6 +72,15 @@ impl Item {
     }
 }
 
+/// About how much memory a status needs.
+pub(crate) fn bytes_of(status: &DiagnosticStatus) -> usize {
+    let texts = [&status.name, &status.message, &status.hardware_id];
+    let texts = texts.iter().map(|text| text.len());
+    let values = status.values.iter();
+    let values = values.map(|one| VALUE_BYTES + one.key.len() + one.value.len());
+    VALUE_BYTES + texts.chain(values).sum::<usize>()
+}
+
 /// Items below one path, and how they are summed up.
 #[derive(Debug)]
 pub(crate) struct Items {
@@ -74,6 +91,8 @@ pub(crate) struct Items {
     count: Option<usize>,
     discards_stale: bool,
     items: BTreeMap<String, Item>,
+    /// Of the items, names as keys not counted.
+    bytes: usize,
 }
 
 impl Items {
@@ -86,11 +105,17 @@ impl Items {
             count: None,
             discards_stale: true,
             items: BTreeMap::new(),
+            bytes: 0,
         }
     }
 
     pub(crate) fn take(&mut self, status: &DiagnosticStatus, now: i64) {
-        if self.items.len() < ITEMS_MAX || self.items.contains_key(&status.name) {
+        let known = self.items.get(&status.name);
+        let freed = known.map_or(0, |item| bytes_of(&item.status));
+        let bytes = self.bytes.saturating_sub(freed) + bytes_of(status);
+        let has_room = known.is_some() || self.items.len() < ITEMS_MAX;
+        if has_room && bytes <= ITEMS_BYTES_MAX {
+            self.bytes = bytes;
             let item = Item::new(status, now);
             self.items.insert(status.name.clone(), item);
         }
@@ -102,6 +127,8 @@ impl Items {
             |item: &Item| timeout.is_some_and(|timeout| now.saturating_sub(item.updated) > timeout);
         if self.discards_stale {
             self.items.retain(|_, item| !is_stale(item));
+            let items = self.items.values();
+            self.bytes = items.map(|item| bytes_of(&item.status)).sum();
         }
         let mut header = status(&self.path, OK, "OK");
         let mut reported = Vec::new();
@@ -255,6 +282,7 @@ impl Generic {
             "expected" => {
                 for name in list()? {
                     let item = Item::missing(&name, "Missing", now);
+                    items.bytes += bytes_of(&item.status);
                     items.items.insert(name.clone(), item);
                     rules.names.push(name);
                 }
@@ -312,6 +340,8 @@ pub(crate) struct Group {
     failed: Vec<Item>,
     /// For each name of an item, the analyzers that take it.
     matches: BTreeMap<String, Vec<usize>>,
+    /// Of those names.
+    matches_bytes: usize,
 }
 
 impl Group {
@@ -332,7 +362,8 @@ impl Group {
             .filter_map(|(name, _)| {
                 let name = name.strip_suffix(".type")?;
                 let own = name.strip_prefix("analyzers.").unwrap_or(name);
-                (!own.contains('.')).then_some(name)
+                // Without a name of its own it would hold itself.
+                (!own.is_empty() && !own.contains('.')).then_some(name)
             })
             .collect();
         for name in names {
@@ -408,8 +439,10 @@ impl Group {
     /// Gives an item to the analyzers that take it. False if there is none.
     pub(crate) fn take(&mut self, status: &DiagnosticStatus, now: i64) -> bool {
         if !self.matches.contains_key(&status.name) {
-            if self.matches.len() >= REMEMBERED_MAX {
+            self.matches_bytes += status.name.len();
+            if self.matches.len() >= REMEMBERED_MAX || self.matches_bytes > REMEMBERED_BYTES_MAX {
                 self.matches.clear();
+                self.matches_bytes = status.name.len();
             }
             let matching = (0..self.analyzers.len()).filter(|at| {
                 let analyzer = self.analyzers.get(*at);
@@ -750,6 +783,43 @@ mod tests {
         );
         assert!(other.report_other(6 * S, true).is_empty());
         assert_eq!(top_level(&[]), ERROR);
+    }
+
+    #[test]
+    fn an_analyzer_without_a_name_is_left_out() {
+        for lines in [
+            ".type: AnalyzerGroup
+            .path: P
+            .startswith: p",
+            "analyzers..type: AnalyzerGroup
+            analyzers..path: P",
+            "g.type: AnalyzerGroup
+            g.path: P
+            g.analyzers..type: AnalyzerGroup
+            g.analyzers..path: P",
+        ] {
+            let mut problems = Vec::new();
+            let (group, _) = Group::read(&parameters(lines), "/R", "", 0, &mut problems);
+            assert!(group.analyzers.is_empty(), "{lines}");
+            assert!(!problems.is_empty());
+        }
+    }
+
+    #[test]
+    fn items_have_a_limit_in_bytes() {
+        let mut items = Items::other("");
+        let text = "x".repeat(STATUS_BYTES_MAX - 1000);
+        for at in 0..2000 {
+            items.take(&status(&at.to_string(), OK, &text), 0);
+        }
+        let full = items.items.len();
+        assert!((1000..1100).contains(&full), "{full}");
+        assert!(items.bytes <= ITEMS_BYTES_MAX);
+        items.take(&status("0", OK, "short"), 0);
+        items.take(&status("new", OK, &text), 0);
+        assert_eq!(items.items.len(), full + 1, "a shorter state makes room");
+        items.report(6 * S);
+        assert_eq!(items.bytes, 0, "stale ones are gone");
     }
 
     #[test]

@@ -12,12 +12,14 @@ use pteros::interfaces::diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus
 use pteros::prelude::*;
 use pteros::{error, warn};
 
-use crate::analyzers::{Group, Items, Parameters, top_level};
+use crate::analyzers::{Group, Items, Parameters, STATUS_BYTES_MAX, bytes_of, top_level};
 use crate::any_parameter::{declaring_overrides, given_or, number, text, truth};
 use crate::running_node::RunningNode;
 
 /// Warnings that are remembered, so that they are said once. Further ones are not said.
 const WARNINGS_MAX: usize = 1000;
+/// Most bytes of the names in a warning.
+const NAMES_MAX: usize = 200;
 
 /// Starts the node.
 pub(crate) fn start(
@@ -67,17 +69,15 @@ pub(crate) fn start(
     let topic = "/diagnostics".qos(QosProfile::system_default().keep_last(depth as usize));
     let (taking, steady, logger) = (aggregator.clone(), clock.clone(), node.logger());
     let critical = levels.clone();
-    let mut warned = BTreeSet::new();
+    let mut warnings = Warnings::default();
     let diagnostics = node.create_subscription(topic, move |array: Sample<DiagnosticArray>| {
-        if let Some(warning) = stamp_warning(&array)
-            && warned.len() < WARNINGS_MAX
-            && warned.insert(warning.clone())
-        {
+        for warning in warnings.about(&array) {
             warn!(logger, "{warning}");
         }
         let now = steady.now().as_nanos();
         let mut aggregator = taking.lock();
-        for status in &array.status {
+        let statuses = array.status.iter();
+        for status in statuses.filter(|status| bytes_of(status) <= STATUS_BYTES_MAX) {
             if let Some(level) = aggregator.take(status, now)
                 && let Err(problem) = critical.publish_owned(level)
             {
@@ -103,16 +103,49 @@ fn flag(node: &Node, name: &str) -> Result<bool, ComponentError> {
     Ok(truth(name, &given_or(node, name, false)?)?)
 }
 
-/// The warning about a message without a time, which upstream gives.
-fn stamp_warning(array: &DiagnosticArray) -> Option<String> {
-    if array.header.stamp.sec != 0 {
-        return None;
+/// Warnings that were said already.
+#[derive(Default)]
+struct Warnings {
+    /// The first names of messages without a time.
+    without_time: BTreeSet<String>,
+    has_refused: bool,
+}
+
+impl Warnings {
+    /// What is to be said of a message.
+    fn about(&mut self, array: &DiagnosticArray) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut statuses = array.status.iter();
+        let large = statuses.find(|status| bytes_of(status) > STATUS_BYTES_MAX);
+        if let (Some(large), false) = (large, self.has_refused) {
+            self.has_refused = true;
+            warnings.push(format!(
+                "an item with more than {STATUS_BYTES_MAX} bytes is left out, and so are further ones; its name: {}",
+                cut(&large.name)
+            ));
+        }
+        // Upstream's.
+        let first = array.status.first().map_or("", |one| cut(&one.name));
+        if array.header.stamp.sec == 0
+            && self.without_time.len() < WARNINGS_MAX
+            && self.without_time.insert(first.into())
+        {
+            let names = array.status.iter().map(|one| cut(&one.name));
+            let names: Vec<&str> = names.take(NAMES_MAX / 2).collect();
+            let names = names.join(", ");
+            warnings.push(format!(
+                "No timestamp set for diagnostic message. Message names: {}",
+                cut(&names)
+            ));
+        }
+        warnings
     }
-    let names: Vec<&str> = array.status.iter().map(|one| one.name.as_str()).collect();
-    Some(format!(
-        "No timestamp set for diagnostic message. Message names: {}",
-        names.join(", ")
-    ))
+}
+
+/// The beginning of a name.
+fn cut(name: &str) -> &str {
+    let end = name.floor_char_boundary(NAMES_MAX);
+    name.get(..end).unwrap_or(name)
 }
 
 struct Aggregator {
@@ -157,5 +190,36 @@ impl Aggregator {
             ..DiagnosticArray::default()
         };
         (array, level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_short_and_are_said_once() {
+        let status = |name: &str, bytes: usize| DiagnosticStatus {
+            name: name.into(),
+            message: "x".repeat(bytes),
+            ..DiagnosticStatus::default()
+        };
+        let mut array = DiagnosticArray::default();
+        array.status.push(status("first", 10));
+        for at in 0..1000 {
+            array.status.push(status(&"\u{e4}".repeat(at), 10));
+        }
+        let mut warnings = Warnings::default();
+        let said = warnings.about(&array);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("Message names: first, "), "{said:?}");
+        assert!(said[0].len() < 300, "{said:?}");
+        array.status.truncate(2);
+        assert!(warnings.about(&array).is_empty(), "the first name is known");
+        array.header.stamp.sec = 1;
+        array.status.push(status("large", STATUS_BYTES_MAX));
+        let said = warnings.about(&array);
+        assert!(said[0].ends_with("its name: large"), "{said:?}");
+        assert!(warnings.about(&array).is_empty());
     }
 }

@@ -12,8 +12,9 @@ use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
-/// The largest image that is read, in bytes of its pixels.
-const BYTES_MAX: usize = 1 << 29;
+/// The largest image that is unpacked, in bytes of its pixels, before and after each
+/// conversion. A few kilobytes of compressed data could ask for gigabytes.
+const BYTES_MAX: usize = 1 << 27;
 const ENCODINGS: &str =
     "mono8, mono16, 8UC1, 16UC1, rgb8, bgr8, rgba8, bgra8, rgb16, bgr16, rgba16 and bgra16";
 
@@ -309,6 +310,7 @@ pub(crate) fn decode(message: &CompressedImage, mode: Mode) -> Result<Image, Str
         Mode::Unchanged => {}
         Mode::Gray => pixels.set_gray(),
         Mode::Color => {
+            check_size(pixels.width, pixels.height, 3)?;
             pixels.set_bytes(1, false);
             pixels.set_color(3, false);
         }
@@ -331,6 +333,9 @@ pub(crate) fn decode(message: &CompressedImage, mode: Mode) -> Result<Image, Str
         bytes: if encoding.ends_with("16") { 2 } else { 1 },
         is_bgr: false,
     });
+    // Colours are converted before their bytes.
+    let bytes = wanted.bytes.max(pixels.encoding.bytes);
+    check_size(pixels.width, pixels.height, wanted.channels * bytes)?;
     if wanted.channels == 1 {
         pixels.set_gray();
     } else {
@@ -346,7 +351,9 @@ pub(crate) fn decode(message: &CompressedImage, mode: Mode) -> Result<Image, Str
 
 fn read_jpeg(data: &[u8]) -> Result<Pixels, String> {
     let text = |error: zune_jpeg::errors::DecodeErrors| error.to_string();
-    let mut decoder = JpegDecoder::new(ZCursor::new(data));
+    // A file that is cut off is refused, and not filled up with gray.
+    let options = DecoderOptions::default().set_strict_mode(true);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(data), options);
     decoder.decode_headers().map_err(text)?;
     let is_gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
     let (space, channels) = if is_gray {
@@ -355,8 +362,8 @@ fn read_jpeg(data: &[u8]) -> Result<Pixels, String> {
         (ColorSpace::RGB, 3)
     };
     let (width, height) = decoder.dimensions().ok_or("it has no size")?;
-    check_size(width * height * channels)?;
-    let options = DecoderOptions::default().jpeg_set_out_colorspace(space);
+    check_size(width, height, channels)?;
+    let options = options.jpeg_set_out_colorspace(space);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(data), options);
     Ok(Pixels {
         data: decoder.decode().map_err(text)?,
@@ -375,7 +382,7 @@ fn read_png(data: &[u8]) -> Result<Pixels, String> {
     decoder.set_transformations(png::Transformations::EXPAND);
     let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
     let bytes = reader.output_buffer_size().unwrap_or(usize::MAX);
-    check_size(bytes)?;
+    check_size(bytes, 1, 1)?;
     let mut data = vec![0; bytes];
     let frame = reader
         .next_frame(&mut data)
@@ -402,7 +409,8 @@ fn read_png(data: &[u8]) -> Result<Pixels, String> {
     Ok(pixels)
 }
 
-fn check_size(bytes: usize) -> Result<(), String> {
+fn check_size(width: usize, height: usize, pixel: usize) -> Result<(), String> {
+    let bytes = width.saturating_mul(height).saturating_mul(pixel);
     if bytes <= BYTES_MAX {
         return Ok(());
     }
@@ -532,6 +540,42 @@ mod tests {
         packed.format = "rgb8; png compressed rgb8".into();
         let swapped = decode(&packed, Mode::Unchanged).unwrap();
         assert_eq!(swapped.data[..3], [40, 20, 200]);
+    }
+
+    #[test]
+    fn a_small_file_cannot_ask_for_gigabytes() {
+        let side = 4100;
+        let gray = Image {
+            width: side,
+            height: side,
+            encoding: "mono8".into(),
+            step: side,
+            data: vec![0; (side * side) as usize],
+            ..Image::default()
+        };
+        for codec in [Codec::Png(9), Codec::Jpeg(1)] {
+            let mut packed = encode(&gray, codec).unwrap();
+            assert!(packed.data.len() < 1 << 20, "{}", packed.data.len());
+            packed.format = "rgba16; compressed bgr".into();
+            let problem = decode(&packed, Mode::Unchanged).unwrap_err();
+            assert!(problem.contains("more than 134217728"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_jpeg_that_is_cut_off_is_refused() {
+        let large = Image {
+            width: 64,
+            height: 64,
+            encoding: "mono8".into(),
+            step: 64,
+            data: (0..4096_u32).map(|at| (at * at).to_le_bytes()[0]).collect(),
+            ..Image::default()
+        };
+        let mut packed = encode(&large, Codec::Jpeg(95)).unwrap();
+        packed.data.truncate(packed.data.len() / 2);
+        let problem = decode(&packed, Mode::Unchanged).unwrap_err();
+        assert!(problem.contains("JPEG: "), "{problem}");
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evdev::{Device, EventSummary};
+use parking_lot::Mutex;
 use pteros::clock::{Clock, ClockType};
 use pteros::component::ComponentError;
 use pteros::interfaces::sensor_msgs::msg::Joy;
@@ -45,18 +45,20 @@ pub(crate) fn start(
         name: node.declare_parameter("device_name", "")?.value(),
     };
     let settings = settings(&node)?;
-    let publisher = node.create_publisher("joy".keep_last(10))?;
-    let is_over = Arc::new(AtomicBool::new(false));
+    let output = Arc::new(Output {
+        node: node.clone(),
+        publisher: node.create_publisher("joy".keep_last(10))?,
+        state: Mutex::default(),
+    });
     let reader = Reader {
         clock: node.clock_of(ClockType::SteadyTime),
         node: node.clone(),
         wanted,
         settings,
-        publisher,
-        is_over: is_over.clone(),
+        output: output.clone(),
     };
     context.spawn_thread("joystick", move || reader.run())?;
-    Ok(RunningNode::new(node, Ending(is_over)))
+    Ok(RunningNode::new(node, Ending(output)))
 }
 
 fn settings(node: &Node) -> Result<Settings, ComponentError> {
@@ -88,12 +90,67 @@ fn settings(node: &Node) -> Result<Settings, ComponentError> {
     })
 }
 
+/// Publishes states; after the last one it says that the joystick is released.
+struct Output {
+    node: Node,
+    publisher: Publisher<Joy>,
+    state: Mutex<OutputState>,
+}
+
+#[derive(Default)]
+struct OutputState {
+    is_over: bool,
+    /// What the last state had of axes and buttons, if they are not released since.
+    published: Option<(usize, usize)>,
+}
+
+impl Output {
+    fn is_over(&self) -> bool {
+        self.state.lock().is_over || self.node.context().is_shut_down()
+    }
+
+    fn publish(&self, joystick: &mut Joystick, now: i64) {
+        let mut state = self.state.lock();
+        // Nothing may follow the release at the end.
+        if state.is_over {
+            return;
+        }
+        joystick.set_published(now);
+        let (axes, buttons) = (&joystick.axis_values, &joystick.button_values);
+        state.published = Some((axes.len(), buttons.len()));
+        self.send(axes.clone(), buttons.clone());
+    }
+
+    /// Centres the axes and releases the buttons of a joystick that says no more, so that
+    /// a robot that follows it stops.
+    fn release(&self, is_over: bool) {
+        let mut state = self.state.lock();
+        state.is_over |= is_over;
+        if let Some((axes, buttons)) = state.published.take() {
+            self.send(vec![0.0; axes], vec![0; buttons]);
+        }
+    }
+
+    fn send(&self, axes: Vec<f32>, buttons: Vec<i32>) {
+        let mut joy = Joy {
+            axes,
+            buttons,
+            ..Joy::default()
+        };
+        joy.header.frame_id = "joy".into();
+        joy.header.stamp = self.node.now().into();
+        if let Err(problem) = self.publisher.publish_owned(joy) {
+            error!(self.node.logger(), "{problem}");
+        }
+    }
+}
+
 /// Ends the thread of a dropped node.
-struct Ending(Arc<AtomicBool>);
+struct Ending(Arc<Output>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.release(true);
     }
 }
 
@@ -108,14 +165,13 @@ struct Reader {
     clock: Clock,
     wanted: Wanted,
     settings: Settings,
-    publisher: Publisher<Joy>,
-    is_over: Arc<AtomicBool>,
+    output: Arc<Output>,
 }
 
 impl Reader {
     fn run(self) {
         let mut reported = None;
-        while !self.is_over() {
+        while !self.output.is_over() {
             match open(Path::new(DEVICES), &self.wanted) {
                 Ok(device) => {
                     let name = device.name().unwrap_or("(no name)");
@@ -140,13 +196,9 @@ impl Reader {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed) || self.node.context().is_shut_down()
-    }
-
     fn pause(&self) {
         let until = self.clock.now() + SEARCH_PERIOD;
-        while !self.is_over() && self.clock.now() < until {
+        while !self.output.is_over() && self.clock.now() < until {
             self.clock.sleep(WAIT_MAX);
         }
     }
@@ -154,6 +206,7 @@ impl Reader {
     /// Publishes the states of a joystick until it is gone, or the node is over.
     fn read(&self, mut device: Device) {
         if let Err(problem) = self.try_read(&mut device) {
+            self.output.release(false);
             warn!(
                 self.node.logger(),
                 "the joystick is gone ({problem}); the node looks for it each second"
@@ -166,14 +219,14 @@ impl Reader {
         device.set_nonblocking(true)?;
         let now = || self.clock.now().as_nanos();
         let mut joystick = joystick(device, &self.settings, now())?;
-        while !self.is_over() {
+        while !self.output.is_over() {
             let wait = joystick.due_in(now()).unwrap_or(WAIT_MAX).min(WAIT_MAX);
             if is_readable(device, wait)? {
                 match device.fetch_events() {
                     Ok(events) => {
                         for event in events.filter_map(|event| known(event.destructure())) {
                             if joystick.handle(event, now()) {
-                                self.publish(&mut joystick, now());
+                                self.output.publish(&mut joystick, now());
                             }
                         }
                     }
@@ -182,24 +235,10 @@ impl Reader {
                 }
             }
             if joystick.due_in(now()).is_some_and(|wait| wait.is_zero()) {
-                self.publish(&mut joystick, now());
+                self.output.publish(&mut joystick, now());
             }
         }
         Ok(())
-    }
-
-    fn publish(&self, joystick: &mut Joystick, now: i64) {
-        joystick.set_published(now);
-        let mut joy = Joy {
-            axes: joystick.axis_values.clone(),
-            buttons: joystick.button_values.clone(),
-            ..Joy::default()
-        };
-        joy.header.frame_id = "joy".into();
-        joy.header.stamp = self.node.now().into();
-        if let Err(problem) = self.publisher.publish_owned(joy) {
-            error!(self.node.logger(), "{problem}");
-        }
     }
 }
 
@@ -315,6 +354,49 @@ fn is_joystick(device: &Device) -> bool {
 mod tests {
     use super::*;
     use pteros_test_support::folder::Folder;
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_joystick_that_goes_and_the_end_release_everything() {
+        let context = Context::with_options(ContextOptions::local(149)).unwrap();
+        let node = context.create_node("joy_node").unwrap();
+        let states = node
+            .create_polled_subscription::<Joy>("joy".keep_last(10))
+            .unwrap();
+        let publisher = node.create_publisher("joy".keep_last(10)).unwrap();
+        assert!(states.wait_for_matched(1, TIMEOUT));
+        let settings = settings(&node).unwrap();
+        let output = Arc::new(Output {
+            node,
+            publisher,
+            state: Mutex::default(),
+        });
+        let axis = AxisInfo {
+            code: 0,
+            minimum: -1,
+            maximum: 1,
+            value: 1,
+        };
+        let mut joystick = Joystick::new(&settings, [axis], [0x130], 0);
+        joystick.handle(Event::Button(0x130, true), 0);
+        let take = || {
+            let joy = states.take_timeout(TIMEOUT).expect("a state");
+            (joy.axes.to_vec(), joy.buttons.to_vec())
+        };
+        let (moved, released) = ((vec![-1.0], vec![1]), (vec![0.0], vec![0]));
+        output.release(false);
+        output.publish(&mut joystick, 0);
+        assert_eq!(take(), moved, "nothing to release before");
+        output.release(false);
+        assert_eq!(take(), released, "the device is gone");
+        output.publish(&mut joystick, 0);
+        assert_eq!(take(), moved);
+        drop(Ending(output.clone()));
+        output.publish(&mut joystick, 0);
+        assert_eq!(take(), released, "the end");
+        assert!(states.take().is_none(), "nothing follows");
+    }
 
     #[test]
     fn devices_are_tried_by_number_and_a_missing_one_is_named() {

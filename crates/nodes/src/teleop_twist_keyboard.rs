@@ -6,18 +6,23 @@
 //! whatever ended it.
 
 use std::fs::File;
-use std::io::{Read, stdin};
+use std::io::{Read, Write, stdin, stdout};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use pteros::component::ComponentError;
 use pteros::interfaces::geometry_msgs::msg::Twist;
 use pteros::parameter::ParameterDescriptor;
 use pteros::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp,
+    tcsetattr,
+};
+use signal_hook::consts::SIGHUP;
 
 use crate::running_node::RunningNode;
 use crate::velocity::VelocityPublisher;
@@ -56,13 +61,18 @@ pub(crate) fn start(
     _: &[String],
 ) -> Result<RunningNode, ComponentError> {
     let input = File::from(stdin().as_fd().try_clone_to_owned()?);
-    start_on(context, options, input)
+    // The terminal is closed. SIGHUP that was ignored is handled too: without a terminal
+    // the node has no use.
+    let hang_up = Arc::default();
+    signal_hook::flag::register(SIGHUP, Arc::clone(&hang_up))?;
+    start_on(context, options, input, hang_up)
 }
 
 fn start_on(
     context: &Context,
     options: NodeOptions,
     input: File,
+    hang_up: Arc<AtomicBool>,
 ) -> Result<RunningNode, ComponentError> {
     let node = context.create_node(options.name("teleop_twist_keyboard"))?;
     let read_only = || ParameterDescriptor::new().read_only();
@@ -80,32 +90,36 @@ fn start_on(
     let mut teleop = Teleop::new(speed.value(), turn.value());
     let velocities = VelocityPublisher::new(&node, is_stamped.then_some(frame))?;
     let terminal = Terminal::open(&input)?;
+    let output = Arc::new(Output {
+        velocities,
+        is_over: Mutex::new(false),
+    });
     let ending = Ending {
-        velocities: Arc::new(velocities),
-        is_over: Arc::default(),
+        output: output.clone(),
         _terminal: terminal,
     };
     print(HELP);
     print(&teleop.status());
-    let (velocities, is_over) = (ending.velocities.clone(), ending.is_over.clone());
     let context = context.clone();
     node.context().spawn_thread("keyboard", move || {
-        let is_over = || is_over.load(Ordering::Relaxed) || context.is_shut_down();
-        let has_ended = read_keys(input, is_over, |key| {
+        let is_hung_up = || hang_up.load(Ordering::Relaxed);
+        let is_over = || is_hung_up() || *output.is_over.lock() || context.is_shut_down();
+        let is_gone = read_keys(input, is_over, |key| {
             let (twist, text) = teleop.press(key);
-            velocities.publish(twist);
+            output.publish(twist);
             text.into_iter().for_each(|text| print(&text));
         });
-        if has_ended {
+        if is_gone || is_hung_up() {
+            output.stop();
             context.shutdown();
         }
     })?;
     Ok(RunningNode::new(node, ending))
 }
 
-#[allow(clippy::print_stdout, reason = "the node talks to its user")]
+/// The terminal may be gone, which must not end the thread before the robot is stopped.
 fn print(text: &str) {
-    println!("{text}");
+    let _ = writeln!(stdout(), "{text}");
 }
 
 /// Reads keys until the node is over. True if the terminal is gone.
@@ -128,17 +142,38 @@ fn read_keys(mut input: File, is_over: impl Fn() -> bool, mut press: impl FnMut(
     false
 }
 
+/// Publishes velocities until the robot is stopped for good.
+struct Output {
+    velocities: VelocityPublisher,
+    /// Held while a velocity is published, so that none follows the stop.
+    is_over: Mutex<bool>,
+}
+
+impl Output {
+    fn publish(&self, twist: Twist) {
+        let is_over = self.is_over.lock();
+        if !*is_over {
+            self.velocities.publish(twist);
+        }
+    }
+
+    fn stop(&self) {
+        let mut is_over = self.is_over.lock();
+        if !std::mem::replace(&mut *is_over, true) {
+            self.velocities.publish(Twist::default());
+        }
+    }
+}
+
 /// Ends the node: stops the robot, the thread, and restores the terminal.
 struct Ending {
-    velocities: Arc<VelocityPublisher>,
-    is_over: Arc<AtomicBool>,
+    output: Arc<Output>,
     _terminal: Terminal,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.velocities.publish(Twist::default());
+        self.output.stop();
     }
 }
 
@@ -162,6 +197,12 @@ impl Terminal {
         // Ctrl-C stays a signal, which ends the node as it ends any other.
         raw.local_modes
             .remove(LocalModes::ICANON | LocalModes::ECHO);
+        // Ctrl-\ and Ctrl-Z would leave a robot that drives on, and Ctrl-S a node that
+        // waits for Ctrl-Q. They are keys that stop the robot; 0 is _POSIX_VDISABLE.
+        raw.input_modes.remove(InputModes::IXON);
+        for code in [SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP] {
+            raw.special_codes[code] = 0;
+        }
         tcsetattr(input, OptionalActions::Now, &raw)?;
         Ok(Self {
             file: input.try_clone()?,
@@ -271,11 +312,11 @@ fn direction(key: char) -> [f64; 4] {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::time::Duration;
 
     use pteros::parameter::Parameter;
     use rustix::fs::{Mode, OFlags};
+    use rustix::process::Signal;
     use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
     use super::*;
@@ -346,7 +387,7 @@ mod tests {
             .create_polled_subscription::<Twist>("cmd_vel".keep_last(10))
             .unwrap();
         let input = program.try_clone().unwrap();
-        let running = start_on(&context, NodeOptions::default(), input).unwrap();
+        let running = start_on(&context, NodeOptions::default(), input, Arc::default()).unwrap();
         assert!(velocities.wait_for_matched(1, TIMEOUT));
         assert!(!given().intersects(LocalModes::ICANON | LocalModes::ECHO));
         user.write_all(b"ik").unwrap();
@@ -358,21 +399,54 @@ mod tests {
                 .x
         };
         assert_eq!([take(), take()], [0.5, 0.0]);
-        user.write_all(b"i").unwrap();
+        // Ctrl-\, Ctrl-Z and Ctrl-S.
+        user.write_all(b"i\x1ci\x1ai\x13i").unwrap();
+        for _ in 0..3 {
+            assert_eq!([take(), take()], [0.5, 0.0]);
+        }
         assert_eq!(take(), 0.5);
         drop(running);
         assert_eq!(take(), 0.0, "the end stops the robot");
         assert_eq!(given(), before);
     }
 
-    #[test]
-    fn a_terminal_that_goes_ends_the_node() {
-        let (user, program) = terminal();
-        let context = context();
-        let running = start_on(&context, NodeOptions::default(), program).unwrap();
-        drop(user);
+    /// Starts the node, lets it drive, and ends it by `end`, which gets the user's end of
+    /// the terminal.
+    fn is_stopped_by(hang_up: Arc<AtomicBool>, end: impl FnOnce(File)) {
+        let (mut user, program) = terminal();
+        let (other, context) = (context(), context());
+        let node = other.create_node("test").unwrap();
+        let velocities = node
+            .create_polled_subscription::<Twist>("cmd_vel".keep_last(10))
+            .unwrap();
+        let running = start_on(&context, NodeOptions::default(), program, hang_up).unwrap();
+        assert!(velocities.wait_for_matched(1, TIMEOUT));
+        let take = || {
+            let velocity = velocities.take_timeout(TIMEOUT);
+            velocity.expect("a velocity").linear.x
+        };
+        user.write_all(b"i").unwrap();
+        assert_eq!(take(), 0.5);
+        end(user);
         running.node().spin();
         assert!(context.is_shut_down());
+        assert_eq!(take(), 0.0, "the robot is stopped");
+    }
+
+    #[test]
+    fn a_terminal_that_goes_stops_the_robot_and_ends_the_node() {
+        is_stopped_by(Arc::default(), drop);
+    }
+
+    #[test]
+    fn a_hang_up_stops_the_robot_and_ends_the_node() {
+        let hang_up: Arc<AtomicBool> = Arc::default();
+        signal_hook::flag::register(SIGHUP, hang_up.clone()).unwrap();
+        let mut kept = None;
+        is_stopped_by(hang_up, |user| {
+            kept = Some(user);
+            rustix::process::kill_process(rustix::process::getpid(), Signal::HUP).unwrap();
+        });
     }
 
     #[test]
@@ -380,7 +454,7 @@ mod tests {
         let problem = |input: File, frame: &str| {
             let frame = Parameter::new("frame_id", frame);
             let options = NodeOptions::default().parameter_overrides([frame]);
-            let started = start_on(&context(), options, input);
+            let started = start_on(&context(), options, input, Arc::default());
             started.err().expect("refused").to_string()
         };
         let none = problem(File::open("/dev/null").unwrap(), "");

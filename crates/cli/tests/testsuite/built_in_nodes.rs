@@ -145,5 +145,11 @@ fn rviz2_opens_the_page() {
         // No browser.
         .env("PATH", folder.text("prefix"));
     let mut page = start(command);
-    while !page.line().starts_with("http://127.0.0.1:") {}
+    loop {
+        let line = page.line();
+        assert!(!line.is_empty(), "the page did not start");
+        if line.starts_with("http://127.0.0.1:") {
+            break;
+        }
+    }
 }

@@ -235,14 +235,7 @@ impl ComponentRegistry {
         }
         let listed = match self.sources.index.find(package, class) {
             Ok(listed) => listed,
-            Err(error) => {
-                let mut substitutes = self.sources.substitutes.iter();
-                let found = substitutes.find(|one| one.class == class).ok_or(error)?;
-                tracing::info!(
-                    "{class} is built in, because package {package} is not installed; {BUILT_IN_SWITCH}=off leaves it out"
-                );
-                return Ok(*found);
-            }
+            Err(error) => return substitute(self.sources.substitutes, error, package, class),
         };
         let classes = self.loader.load(&listed.library)?;
         let found = classes.iter().find(|registered| registered.class == class);
@@ -404,4 +397,57 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("(no text)").to_owned()
+}
+
+/// The built-in class for one of a package that is not installed. What an installed
+/// package lacks or refuses stays an error.
+fn substitute(
+    substitutes: &[ComponentClass],
+    error: LoadError,
+    package: &str,
+    class: &str,
+) -> Result<ComponentClass, LoadError> {
+    let own = class.split_once("::").map(|(of_class, _)| of_class);
+    let mut substitutes = substitutes.iter();
+    let found = substitutes.find(|one| own == Some(package) && one.class == class);
+    match (found, error) {
+        (Some(found), LoadError::UnknownPackage { .. }) => {
+            tracing::info!(
+                "{class} is built in, because package {package} is not installed; {BUILT_IN_SWITCH}=off leaves it out"
+            );
+            Ok(*found)
+        }
+        (_, error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_unknown_package_is_substituted_by_its_own_class() {
+        let class = ComponentClass {
+            class: "joy::Joy",
+            constructor: |_, _| Err("not constructed".into()),
+        };
+        let found = |error, package: &str, name: &str| {
+            let found = substitute(&[class], error, package, name);
+            found.map(|found| found.class)
+        };
+        let unknown = || LoadError::UnknownPackage {
+            package: String::new(),
+            searched: String::new(),
+            known: String::new(),
+        };
+        assert_eq!(found(unknown(), "joy", "joy::Joy").unwrap(), "joy::Joy");
+        assert!(found(unknown(), "other", "joy::Joy").is_err());
+        assert!(found(unknown(), "joy", "joy::Other").is_err());
+        let lacking = LoadError::UnknownClass {
+            package: String::new(),
+            class: String::new(),
+            known: String::new(),
+        };
+        assert!(found(lacking, "joy", "joy::Joy").is_err());
+    }
 }

@@ -1,6 +1,9 @@
 //! diagnostic_aggregator: topics, QoS and parameters. Its unit tests cover the analyzers.
 
+use std::time::Instant;
+
 use pteros::interfaces::diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus};
+use pteros::prelude::*;
 use pteros_test_support::folder::Folder;
 
 use crate::{TIMEOUT, start, try_start};
@@ -27,7 +30,9 @@ fn diagnostics_are_sorted_and_an_error_is_told_at_once() {
         .create_polled_subscription::<DiagnosticArray>("/diagnostics_agg")
         .unwrap();
     let levels = node
-        .create_polled_subscription::<DiagnosticStatus>("/diagnostics_toplevel_state")
+        .create_polled_subscription::<DiagnosticStatus>(
+            "/diagnostics_toplevel_state".keep_last(1000),
+        )
         .unwrap();
     let diagnostics = node
         .create_publisher::<DiagnosticArray>("/diagnostics")
@@ -59,7 +64,11 @@ fn diagnostics_are_sorted_and_an_error_is_told_at_once() {
         "/Robot/Other/gps",
     ];
     assert_eq!(names, expected);
-    let mut levels = std::iter::from_fn(|| levels.take_timeout(TIMEOUT));
+    let end = Instant::now() + TIMEOUT;
+    let mut levels = std::iter::from_fn(|| {
+        let left = end.saturating_duration_since(Instant::now());
+        levels.take_timeout(left)
+    });
     let critical = levels.find(|level| level.name == "toplevel_state_critical");
     assert_eq!(critical.expect("an error").level, DiagnosticStatus::ERROR);
     let next = levels.find(|level| level.name == "toplevel_state");

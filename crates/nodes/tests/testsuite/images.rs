@@ -48,6 +48,8 @@ fn a_raw_image_is_compressed_and_unpacked_again() {
     small.publish_arc(packed.into_shared()).unwrap();
     let unpacked = images.take_timeout(TIMEOUT).expect("an image");
     assert_eq!((unpacked.encoding.as_str(), unpacked.step), ("rgb8", 24));
+    assert_eq!((unpacked.width, unpacked.height), (8, 8));
+    assert_eq!(unpacked.data.len(), image().data.len());
     for (value, expected) in unpacked.data.iter().zip(image().data.iter()) {
         assert!(value.abs_diff(*expected) <= 3, "{value} {expected}");
     }
