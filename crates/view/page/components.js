@@ -35,6 +35,8 @@ export function componentsPanel({ connection }) {
   function makeCard(first) {
     let container = first;
     let isAsking = false;
+    // Whether the problem is that of the last question; that of a change stays.
+    let isUnanswered = false;
     const rows = new Map();
     const nodes = h("ul", { class: "names" });
     const { element: problem, say } = problemLine();
@@ -46,7 +48,11 @@ export function componentsPanel({ connection }) {
 
     function begin() {
       if (!container.load) return say("this container has no service to load components");
-      form.setType(parseSchema(container.load.request.name, container.load.request.schema));
+      try {
+        form.setType(parseSchema(container.load.request.name, container.load.request.schema));
+      } catch (error) {
+        say(error.message);
+      }
     }
 
     async function ask() {
@@ -57,7 +63,10 @@ export function componentsPanel({ connection }) {
         const items = names.slice(0, 500).map((name, i) => ({ name, id: ids[i] }));
         reconcile(nodes, rows, items, ({ name, id }) => `${id} ${name}`, nodeRow);
         setText(count, items.length === 1 ? "1 component" : `${items.length} components`);
+        if (isUnanswered) say("");
+        isUnanswered = false;
       } catch (error) {
+        isUnanswered = true;
         say(error.message);
       }
       isAsking = false;
@@ -70,6 +79,7 @@ export function componentsPanel({ connection }) {
 
     async function change(by, service, request) {
       say("");
+      isUnanswered = false;
       by.disabled = true;
       try {
         const { success, error_message: reason } = await connection.callService(service, request);

@@ -10,6 +10,8 @@ import { Socket } from "./socket.js";
 
 const ANSWER_MS_MAX = 15_000;
 const STATUS_MAX = 200;
+/** Parameters that are kept; others are not shown. */
+export const PARAMETERS_MAX = 20_000;
 
 const text = new TextDecoder();
 const textEncoder = new TextEncoder();
@@ -141,11 +143,14 @@ export class Connection extends Socket {
   }
 
   receiveParameters({ parameters, id }) {
+    let isFull = false;
     for (const parameter of parameters) {
       // An update without a value: the parameter has gone.
       if (!id && parameter.value === undefined) this.parameters.delete(parameter.name);
-      else this.parameters.set(parameter.name, parameter);
+      else if (this.parameters.has(parameter.name) || this.parameters.size < PARAMETERS_MAX) this.parameters.set(parameter.name, parameter);
+      else isFull = true;
     }
+    if (isFull) this.addStatus({ id: "page parameters", level: 1, message: `page: there are more than ${PARAMETERS_MAX} parameters; the others are not shown` });
     this.emit("parameters", parameters);
     if (id) this.settle(`parameters ${id}`, parameters);
   }

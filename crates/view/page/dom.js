@@ -72,6 +72,20 @@ export class Ticker {
   }
 }
 
+/** Runs `work` soon after it was asked for, at most once in that many milliseconds. */
+export class Throttle {
+  constructor(milliseconds, work) {
+    Object.assign(this, { milliseconds, work });
+  }
+
+  ask() {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.work();
+    }, this.milliseconds);
+  }
+}
+
 export function formatBytes(count) {
   if (!(count >= 0)) return "–";
   const units = ["B", "kB", "MB", "GB"];

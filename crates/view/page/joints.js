@@ -69,6 +69,7 @@ export function jointsPanel({ connection }) {
     try {
       joints = movableJoints(parseUrdf(text));
     } catch (error) {
+      stop();
       setText(hint, `robot description: ${error.message}`);
       joints = { sliders: [], followers: [] };
     }

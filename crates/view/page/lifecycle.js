@@ -34,6 +34,8 @@ export function lifecyclePanel({ connection }) {
   function makeRow(first) {
     let node = first;
     let isAsking = false;
+    // Whether the problem is that of the last question; that of a transition stays.
+    let isUnanswered = false;
     let drawn = "";
     const state = h("span", { class: "state" });
     const buttons = h("span", { class: "buttons" });
@@ -48,7 +50,10 @@ export function lifecyclePanel({ connection }) {
         state.dataset.state = now.label;
         const { available_transitions: all = [] } = node.getTransitions ? await connection.callService(node.getTransitions, {}) : {};
         drawButtons(all.slice(0, 20).map(({ transition }) => transition));
+        if (isUnanswered) setText(problem, "");
+        isUnanswered = false;
       } catch (error) {
+        isUnanswered = true;
         setText(state, "no answer");
         setText(problem, error.message);
       }
@@ -65,6 +70,7 @@ export function lifecyclePanel({ connection }) {
 
     async function change(transition) {
       setText(problem, "");
+      isUnanswered = false;
       for (const button of buttons.children) button.disabled = true;
       try {
         const { success } = await connection.callService(node.change, { transition });

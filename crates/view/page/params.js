@@ -1,6 +1,9 @@
 // Parameters panel: values by node, edited in place where the robot allows it.
 
-import { empty, h, reconcile, setText } from "./dom.js";
+import { empty, h, reconcile, setText, Throttle } from "./dom.js";
+
+/** Least time between two drawings of the table. */
+const DRAW_MS = 250;
 
 /** `/node.name` as its node and name. */
 function split(full) {
@@ -114,7 +117,8 @@ export function paramsPanel({ connection }) {
   }
 
   let isShown = false;
-  connection.on("parameters", () => isShown && draw());
+  const redraw = new Throttle(DRAW_MS, () => isShown && draw());
+  connection.on("parameters", () => isShown && redraw.ask());
   connection.on("info", () => {
     endUpdates = undefined;
     if (isShown) load();

@@ -174,7 +174,7 @@ class Reader {
   readFrames(display, enabled, what) {
     if (this.frames) return void this.unsupported.push(`display ${what}: a second one`);
     const hidden = Object.entries(isObject(display.Frames) ? display.Frames : {})
-      .filter(([, { Value: shown } = {}]) => shown === false).map(([name]) => name);
+      .filter(([, value]) => value?.Value === false).map(([name]) => name);
     this.frames = {
       enabled, hidden: new Set(hidden),
       scale: Math.min(100, Math.max(0.01, number(display["Marker Scale"], 1))),

@@ -214,6 +214,18 @@ impl Viewer<'_> {
     fn write(&mut self) -> Result<(), Ended> {
         while self.flush()? {
             let mut bytes = 0;
+            // One at a time, so that updates and the rest do not wait for each other.
+            let updates = self
+                .session
+                .client()
+                .wanted_parameters
+                .lock()
+                .next_message();
+            if let Some(message) = updates {
+                bytes += message.len();
+                self.is_flushed = false;
+                taken(self.socket.write(message))?;
+            }
             while bytes < BATCH_BYTES
                 && let Some(next) = self.session.client().outbox.next()
             {

@@ -61,12 +61,14 @@ impl Session {
 
     /// When [`Self::tick`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.calls.deadline()
+        let deadlines = [self.calls.deadline(), self.publishing.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Ends what has taken too long.
     pub fn tick(&mut self) {
         self.calls.expire();
+        self.publishing.tick();
     }
 
     /// Handles a JSON text.
@@ -233,6 +235,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // The robot stops first.
+        self.publishing = Publishing::default();
         let ids: Vec<u32> = self.subscriptions.keys().copied().collect();
         ids.into_iter().for_each(|id| self.unsubscribe(id));
         self.server.remove_client(&self.client);

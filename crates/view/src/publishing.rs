@@ -1,11 +1,15 @@
 //! Publishing of a viewer: topics that it advertises, and messages on them as CDR or JSON.
 //! Each message is decoded first, so that no malformed one reaches a robot.
+//!
+//! A viewer that vanishes leaves no robot in motion: a channel of velocities publishes zero
+//! when it ends, or when its viewer repeats no velocity in time.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
-use pteros::{NamedQosExt, Publisher, PublisherOptions};
+use pteros::{NamedQosExt, Node, Publisher, PublisherOptions};
 use serde_json::Value;
 
 use crate::protocol::{CDR, JSON, id};
@@ -15,6 +19,12 @@ use crate::server::Server;
 const CHANNELS_MAX: usize = 64;
 /// Messages that a publisher keeps for retransmission.
 const DEPTH: usize = 10;
+/// A velocity that is not repeated for so long ends. Panels of other viewers repeat it once a
+/// second.
+const VELOCITY_AGE_MAX: Duration = Duration::from_millis(1500);
+const NANOS: i64 = 1_000_000_000;
+/// How long the end of a channel waits for the robot to have the zero.
+const ZERO_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The channels of one viewer.
 #[derive(Default)]
@@ -23,9 +33,18 @@ pub struct Publishing {
 }
 
 struct PublishedChannel {
+    node: Node,
     publisher: Publisher<DynamicMessage>,
     ty: DynamicType,
     is_json: bool,
+    /// While the last message is a velocity that is not zero.
+    motion: Option<Motion>,
+}
+
+/// A robot may be driving.
+struct Motion {
+    zero: DynamicMessage,
+    until: Instant,
 }
 
 impl Publishing {
@@ -65,9 +84,11 @@ impl Publishing {
             let publisher = publisher.map_err(|error| refuse(error.to_string()))?;
             let is_json = encoding == JSON;
             let published = PublishedChannel {
+                node: server.node.clone(),
                 publisher,
                 ty,
                 is_json,
+                motion: None,
             };
             self.channels.insert(id, published);
         }
@@ -76,15 +97,15 @@ impl Publishing {
 
     /// Ends a channel.
     pub fn unadvertise(&mut self, id: u32) {
-        self.channels.remove(&id);
+        end(self.channels.remove(&id).into_iter());
     }
 
     /// Publishes a message.
     ///
     /// # Errors
     /// Unknown channel, malformed message, or the publisher's error.
-    pub fn publish(&self, channel: u32, payload: &Bytes) -> Result<(), String> {
-        let channel = self.channels.get(&channel);
+    pub fn publish(&mut self, channel: u32, payload: &Bytes) -> Result<(), String> {
+        let channel = self.channels.get_mut(&channel);
         let channel = channel.ok_or("a message of a channel that is not advertised")?;
         let topic = channel.publisher.topic();
         let message = if channel.is_json {
@@ -95,11 +116,90 @@ impl Publishing {
             let decoded = DynamicMessage::from_payload(&channel.ty, payload);
             decoded.map_err(|error| format!("{topic}: {error}"))?
         };
+        channel.motion = zero_after(&message).map(|zero| Motion {
+            zero,
+            until: Instant::now() + VELOCITY_AGE_MAX,
+        });
         channel
             .publisher
             .publish_owned(message)
             .map_err(|error| error.to_string())
     }
+
+    /// When [`Self::tick`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let motions = self.channels.values().filter_map(|one| one.motion.as_ref());
+        motions.map(|motion| motion.until).min()
+    }
+
+    /// Ends velocities that were not repeated.
+    pub fn tick(&mut self) {
+        let now = Instant::now();
+        for channel in self.channels.values_mut() {
+            if channel
+                .motion
+                .as_ref()
+                .is_some_and(|motion| motion.until <= now)
+            {
+                channel.stop();
+            }
+        }
+    }
+}
+
+impl Drop for Publishing {
+    fn drop(&mut self) {
+        end(std::mem::take(&mut self.channels).into_values());
+    }
+}
+
+/// Ends channels, after the robot has the zeros.
+fn end(channels: impl Iterator<Item = PublishedChannel>) {
+    let driving = channels.filter(|channel| channel.motion.is_some());
+    let mut driving: Vec<PublishedChannel> = driving.collect();
+    driving.iter_mut().for_each(PublishedChannel::stop);
+    let until = Instant::now() + ZERO_TIMEOUT;
+    for channel in driving {
+        let left = until.saturating_duration_since(Instant::now());
+        if !channel.publisher.wait_for_all_acked(left) {
+            let topic = channel.publisher.topic();
+            tracing::warn!("{topic}: a viewer has left, and no robot confirms the zero velocity");
+        }
+    }
+}
+
+impl PublishedChannel {
+    /// Publishes zero if the robot may be driving.
+    fn stop(&mut self) {
+        let Some(Motion { mut zero, .. }) = self.motion.take() else {
+            return;
+        };
+        let now = self.node.now().as_nanos();
+        let (sec, nanosec) = (now.div_euclid(NANOS), now.rem_euclid(NANOS));
+        // A Twist has no stamp. Controllers refuse old ones.
+        let _ = zero.set_stamp("header.stamp", sec as i32, nanosec as u32);
+        if let Err(error) = self.publisher.publish_owned(zero) {
+            tracing::warn!("{}: stopping the robot: {error}", self.publisher.topic());
+        }
+    }
+}
+
+/// The zero that ends a velocity; none if the message is zero or no velocity.
+fn zero_after(message: &DynamicMessage) -> Option<DynamicMessage> {
+    let mut zero = DynamicMessage::new(message.ty());
+    let is_zero = match message.ty().name() {
+        "geometry_msgs/msg/Twist" => *message == zero,
+        "geometry_msgs/msg/TwistStamped" => message.field("twist") == zero.field("twist"),
+        _ => true,
+    };
+    if is_zero {
+        return None;
+    }
+    if let Ok(frame) = message.get("header.frame_id") {
+        // A TwistStamped has a frame.
+        let _ = zero.set("header.frame_id", frame.into_owned());
+    }
+    Some(zero)
 }
 
 /// `std_msgs/String` is `std_msgs/msg/String`.

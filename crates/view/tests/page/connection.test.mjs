@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Connection } from "../../page/connection.js";
+import { Connection, PARAMETERS_MAX } from "../../page/connection.js";
 import { encode, parseSchema } from "../../page/cdr.js";
 
 class Socket {
@@ -206,4 +206,14 @@ test("a .rviz file is read by the server, and its fault is told", async (context
   const wrong = connection.readRviz("b", "");
   socket.text({ op: "pteros.rviz", id: socket.sent.at(-1).id, error: "no .rviz file" });
   await assert.rejects(wrong, /no \.rviz file/);
+});
+
+test("the parameters that are kept are bounded, and those that are known stay up to date", (context) => {
+  const { connection, socket } = connected(context);
+  const update = (name, value) => ({ name: `/a.${name}`, value });
+  socket.text({ op: "parameterValues", parameters: Array.from({ length: PARAMETERS_MAX + 5 }, (_, i) => update(i, 1)) });
+  assert.equal(connection.parameters.size, PARAMETERS_MAX);
+  assert.equal(connection.statuses.filter(({ message }) => message.includes("parameters")).length, 1);
+  socket.text({ op: "parameterValues", parameters: [update(0, 2)] });
+  assert.equal(connection.parameters.get("/a.0").value, 2);
 });

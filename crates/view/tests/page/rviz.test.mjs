@@ -47,7 +47,7 @@ test("clouds are coloured by axis, channel or one colour", () => {
 test("robot model, frames, grid, fixed frame and background", () => {
   const file = read([
     { Class: "rviz_default_plugins/RobotModel", Name: "R", Enabled: true, Alpha: 0.3, "Description Topic": topic("/a/robot_description"), "TF Prefix": "a" },
-    { Class: "rviz_default_plugins/TF", Enabled: true, "Marker Scale": 0.5, "Show Names": false, Frames: { "All Enabled": false, base: { Value: true }, wheel: { Value: false } } },
+    { Class: "rviz_default_plugins/TF", Enabled: true, "Marker Scale": 0.5, "Show Names": false, Frames: { "All Enabled": false, base: { Value: true }, wheel: { Value: false }, nan: null } },
     { Class: "rviz_default_plugins/Grid", Enabled: true, "Cell Size": 0.5, "Plane Cell Count": 20, Color: "160; 160; 164", "Reference Frame": "<Fixed Frame>" },
     { Class: "rviz_default_plugins/Axes", Name: "Axes", Length: 2, "Reference Frame": "odom" },
   ], { "Global Options": { "Fixed Frame": "map", "Background Color": "48; 48; 48" } });

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
@@ -39,9 +40,20 @@ pub fn find() -> Option<PathBuf> {
     programs.find(|program| program.is_file())
 }
 
+/// A process that ends with its owner, also where the start fails.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A running browser with one page.
 pub struct Browser {
-    process: Child,
+    _process: Process,
     socket: WebSocket<TcpStream>,
     session: String,
     last_id: u64,
@@ -57,7 +69,8 @@ impl Browser {
     /// Opens a page of that many pixels.
     pub fn open(program: &Path, url: &str, (width, height): (u32, u32)) -> Self {
         let profile = Folder::new("chromium");
-        let mut process = Command::new(program)
+        let end = Instant::now() + DEADLINE;
+        let process = Command::new(program)
             .args(ARGUMENTS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--window-size={width},{height}"))
@@ -69,28 +82,36 @@ impl Browser {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut process = Process(process);
+        let lines = BufReader::new(process.0.stderr.take().unwrap()).lines();
+        let (send, messages) = channel();
+        // To its end: whoever does not read its messages stops it.
+        std::thread::spawn(move || lines.for_each(|line| drop(line.map(|line| send.send(line)))));
+        let left = || end.saturating_duration_since(Instant::now());
         let mut said = Vec::new();
-        let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let address = line.strip_prefix("DevTools listening on ws://");
-            let address = address.map(str::to_owned);
+        let address = loop {
+            let line = messages.recv_timeout(left());
+            let line =
+                line.unwrap_or_else(|error| panic!("Chromium does not start: {error}; {said:?}"));
+            if let Some(address) = line.strip_prefix("DevTools listening on ws://") {
+                break address.to_owned();
+            }
             said.push(line);
-            address
-        });
-        let address = address.unwrap_or_else(|| panic!("Chromium does not start: {said:?}"));
-        // Whoever does not read its messages stops it.
-        std::thread::spawn(move || lines.for_each(drop));
+        };
+        drop(messages);
         let (host, _) = address.split_once('/').unwrap();
         let stream = TcpStream::connect(host).unwrap();
+        let patience = left().max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(patience)).unwrap();
         let opened = tungstenite::client::client(format!("ws://{address}"), stream);
         let mut browser = Self {
-            process,
+            _process: process,
             socket: opened.unwrap().0,
             session: String::new(),
             last_id: 0,
             origin: url.split("/?").next().unwrap().to_owned(),
             faults: Vec::new(),
-            end: Instant::now() + DEADLINE,
+            end,
             _profile: profile,
         };
         let created = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
@@ -193,13 +214,5 @@ impl Browser {
         let content = BASE64.decode(picture.as_bytes()).unwrap();
         std::fs::write(folder.join(format!("{name}.png")), content).unwrap();
         picture
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

@@ -6,6 +6,7 @@ use pteros::NamedQosExt;
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
+use pteros::interfaces::geometry_msgs::msg::{Twist, TwistStamped};
 use pteros::interfaces::rcl_interfaces::msg::ParameterEvent;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::msg::cdr::{from_payload, to_payload};
@@ -215,7 +216,7 @@ fn the_parts_of_actions_and_containers_are_shown_and_other_hidden_names_are_not(
     let robot = Robot::start(|options| {
         allow_all(options);
         options.filter = std::sync::Arc::new(|name| {
-            name == "/dance" || name == "/box/_container/add" || name == "/add"
+            ["/dance", "/box/_container/add", "/_add", "/add", "/last"].contains(&name)
         });
     });
     let add = |_: pteros::Sample<AddTwoIntsRequest>| AddTwoIntsResponse { sum: 0 };
@@ -225,9 +226,14 @@ fn the_parts_of_actions_and_containers_are_shown_and_other_hidden_names_are_not(
     let _sing = robot
         .node
         .create_publisher::<Text>("/sing/_action/feedback".keep_last(1));
+    // A participant announces in order: who knows the last service knows the hidden one.
+    let _last = robot
+        .node
+        .create_service::<AddTwoInts>("/last", add)
+        .unwrap();
     let mut viewer = robot.viewer();
     let mut seen = std::collections::BTreeMap::new();
-    while seen.len() < 5 {
+    while !seen.contains_key("/last") || seen.len() < 6 {
         let services = viewer.text("advertiseServices")["services"].clone();
         for service in services.as_array().into_iter().flatten() {
             let name = service["name"].as_str().unwrap().to_owned();
@@ -246,6 +252,7 @@ fn the_parts_of_actions_and_containers_are_shown_and_other_hidden_names_are_not(
             "/dance/_action/send_goal",
             "example_interfaces/action/Fibonacci_SendGoal",
         ),
+        ("/last", "example_interfaces/srv/AddTwoInts"),
     ];
     let expected = expected.map(|(name, ty)| (name.to_owned(), ty.to_owned()));
     assert_eq!(seen, expected.into());
@@ -340,6 +347,72 @@ fn a_viewer_publishes_cdr_and_json() {
             .graph()
             .wait_until(PATIENCE, || subscription.matched_count() == 0)
     );
+}
+
+/// A viewer drives, then vanishes or goes silent: the robot gets a zero.
+fn a_robot_stops(end: impl FnOnce(Viewer) -> Option<Viewer>) {
+    let robot = Robot::start(allow_all);
+    let (send, received) = channel();
+    let take = {
+        let send = send.clone();
+        move |sample: pteros::Sample<Twist>| send.send(("twist", sample.linear.x)).unwrap()
+    };
+    let take_stamped = move |sample: pteros::Sample<TwistStamped>| {
+        // Controllers refuse a zero with an old stamp.
+        assert!(sample.header.stamp.sec > 0 && sample.header.frame_id == "base");
+        send.send(("stamped", sample.twist.linear.x)).unwrap();
+    };
+    let plain = robot
+        .node
+        .create_subscription("/cmd_vel".keep_last(10), take)
+        .unwrap();
+    let stamped = robot
+        .node
+        .create_subscription("/cmd_vel_stamped".keep_last(10), take_stamped)
+        .unwrap();
+    let mut viewer = robot.viewer();
+    let channels = json!([
+        { "id": 1, "topic": "/cmd_vel", "encoding": "json", "schemaName": "geometry_msgs/msg/Twist" },
+        { "id": 2, "topic": "/cmd_vel_stamped", "encoding": "json", "schemaName": "geometry_msgs/msg/TwistStamped" },
+    ]);
+    viewer.send(&json!({ "op": "advertise", "channels": channels }));
+    assert!(plain.wait_for_matched(1, PATIENCE) && stamped.wait_for_matched(1, PATIENCE));
+    let twist = br#"{"linear": {"x": 0.5}}"#;
+    viewer.send_frame([&[1, 1, 0, 0, 0][..], twist].concat());
+    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), ("twist", 0.5));
+    let twist = br#"{"header": {"stamp": {"sec": 7}, "frame_id": "base"}, "twist": {"angular": {"z": 0.5}, "linear": {"x": 0.25}}}"#;
+    viewer.send_frame([&[1, 2, 0, 0, 0][..], twist].concat());
+    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), ("stamped", 0.25));
+    let viewer = end(viewer);
+    let mut ends = [0, 1].map(|_| received.recv_timeout(PATIENCE).unwrap());
+    ends.sort_by_key(|(topic, _)| *topic);
+    assert_eq!(ends, [("stamped", 0.0), ("twist", 0.0)]);
+    drop(viewer);
+    let graph = robot.node.context().graph();
+    assert!(graph.wait_until(PATIENCE, || plain.matched_count() == 0));
+    assert!(received.try_recv().is_err(), "it was stopped twice");
+}
+
+#[test]
+fn a_robot_stops_when_its_viewer_vanishes() {
+    a_robot_stops(|viewer| {
+        drop(viewer);
+        None
+    });
+}
+
+#[test]
+fn a_robot_stops_when_its_viewer_goes_silent() {
+    // The connection stays open, as that of a laptop that sleeps.
+    a_robot_stops(Some);
+}
+
+#[test]
+fn a_robot_stops_when_its_viewer_ends_the_channel() {
+    a_robot_stops(|mut viewer| {
+        viewer.send(&json!({ "op": "unadvertise", "channelIds": [1, 2] }));
+        Some(viewer)
+    });
 }
 
 #[test]
