@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 
 use crate::context::{Context, ContextState, Owner};
 use crate::handle::{Handle, Lifetime};
-use crate::node::Node;
 
 /// A guard condition.
 #[pyclass(extends = Handle, frozen, module = "pteros._native")]
@@ -54,19 +53,4 @@ impl GuardCondition {
         self.life.check()?;
         Ok(self.state.is_triggered())
     }
-}
-
-/// A guard condition that is triggered at every change of the graph.
-#[pyfunction]
-fn graph_guard_condition(py: Python<'_>, node: &Node) -> PyResult<Py<GuardCondition>> {
-    node.life.check()?;
-    let context = &node.state.context;
-    let guard = context.waits.create_graph_guard();
-    Py::new(py, GuardCondition::make(context, guard))
-}
-
-/// Adds class and function to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<GuardCondition>()?;
-    module.add_function(wrap_pyfunction!(graph_guard_condition, module)?)
 }

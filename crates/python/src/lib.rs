@@ -20,6 +20,7 @@ mod event;
 mod ffi;
 mod goals;
 mod graph;
+mod graph_guard;
 mod group_lock;
 mod guard_condition;
 mod handle;
@@ -79,7 +80,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lifecycle::StateMachine>()?;
     module.add_class::<goals::GoalTable>()?;
     module.add_class::<parameter_store::ParameterStore>()?;
-    guard_condition::register(module)?;
+    module.add_class::<guard_condition::GuardCondition>()?;
+    graph_guard::register(module)?;
     module.add_class::<event::EventHandle>()?;
     module.add_class::<event::EventStatus>()?;
     clock::register(module)?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::outbox::{Outbox, Skipped};
-use crate::parameter_updates::WantedParameters;
+use crate::wanted_parameters::WantedParameters;
 
 /// A viewer. Its connection's thread sends what is in the outbox.
 pub struct Client {

@@ -17,6 +17,7 @@ use crate::incoming::Session;
 use crate::options::{Allowed, MESSAGE_BYTES_MAX, READ_ONLY_MESSAGE_BYTES_MAX};
 use crate::outbox::Outgoing;
 use crate::page;
+use crate::parameter_updates::next_message;
 use crate::protocol::{SUBPROTOCOLS, data_frame};
 use crate::server::Server;
 
@@ -215,12 +216,7 @@ impl Viewer<'_> {
         while self.flush()? {
             let mut bytes = 0;
             // One at a time, so that updates and the rest do not wait for each other.
-            let updates = self
-                .session
-                .client()
-                .wanted_parameters
-                .lock()
-                .next_message();
+            let updates = next_message(&self.session.client().wanted_parameters);
             if let Some(message) = updates {
                 bytes += message.len();
                 self.is_flushed = false;

@@ -38,6 +38,7 @@ mod services;
 mod statistics;
 mod token;
 mod view;
+mod wanted_parameters;
 
 pub use error::ViewError;
 pub use options::{Allowed, NameFilter, PackageFinder, ViewOptions};

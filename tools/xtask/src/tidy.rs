@@ -69,6 +69,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/runtime/src/scheduler/background_io.rs",
     "crates/pteros/src/executors/multi_threaded.rs",
     "crates/pteros/src/executors/isolated.rs",
+    "crates/rcl/src/guard_condition.rs",
     "crates/rcl/src/local_time.rs",
     "crates/pteros/build.rs",
     "crates/c/build.rs",

@@ -6,6 +6,11 @@ use alloc::collections::BTreeMap;
 use super::config::{ReaderConfig, WriterProxyConfig};
 use crate::id::{Guid, GuidPrefix, VendorId};
 use crate::qos::{Durability, History};
+use crate::time::{Duration, Instant};
+
+/// So long after the first HEARTBEAT those to all readers may have waited in the socket
+/// since before the match. The writer answers the reader's first ACKNACK sooner.
+pub(super) const MATCH_UNNAMED_MAX: Duration = Duration::from_millis(500);
 
 /// The first number that a reliable reader requests after the first heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +67,8 @@ pub(super) struct MatchStart {
     /// As long as it was interrupted: numbers below that are declared irrelevant are
     /// lost as well, because the writer did not match this reader then.
     pub interrupted_below: i64,
+    /// Until then a HEARTBEAT to all readers may be older than the match.
+    pub unnamed_until: Instant,
 }
 
 impl MatchStart {
@@ -73,6 +80,28 @@ impl MatchStart {
             was_matched_before: false,
             is_interrupted: false,
             interrupted_below: 0,
+            unnamed_until: Instant::ZERO,
+        }
+    }
+
+    /// From which number on missing ones are lost, by a HEARTBEAT after the first one; `from`:
+    /// by those before. Those to all readers may have waited in the socket since before the
+    /// match (seed 10600023491): what they name is not lost. The first one to this reader
+    /// says where it begins.
+    pub fn losses_from(
+        &mut self,
+        now: Instant,
+        from: i64,
+        (first, last): (i64, i64),
+        is_for_us: bool,
+    ) -> i64 {
+        if now >= self.unnamed_until {
+            from
+        } else if is_for_us {
+            self.unnamed_until = Instant::ZERO;
+            from.min(first.max(self.resume_at))
+        } else {
+            from.max(last.saturating_add(1))
         }
     }
 }

@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 
 use super::ack_state::AckState;
 use super::config::{ReaderConfig, WriterProxyConfig};
-use super::match_start::{HistoryStart, MatchStart, ResumePoint};
+use super::match_start::{HistoryStart, MATCH_UNNAMED_MAX, MatchStart, ResumePoint};
 use super::plausibility::Plausibility;
 use super::writer_habits::WriterHabits;
 use super::writer_lease::WriterLease;
@@ -26,10 +26,6 @@ use crate::reorder::{ReorderBuffer, ReorderOutcome};
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
-
-/// So long after the first HEARTBEAT those to all readers may have waited in the socket
-/// since before the match. The writer answers the reader's first ACKNACK sooner.
-const MATCH_UNNAMED_MAX: Duration = Duration::from_millis(500);
 
 /// Receive queue: samples ready for the application, with its limit.
 #[derive(Debug)]
@@ -96,8 +92,6 @@ pub(super) struct WriterProxy {
     known: IntervalSet,
     /// Numbers from here on count as lost when missing. Lower ones are history.
     losses_from: i64,
-    /// Until then a HEARTBEAT to all readers may be older than the match.
-    match_unnamed_until: Instant,
     /// The highest number known to exist.
     pub announced: i64,
     /// The highest number named by a heartbeat: sent completely. Of a history that is read
@@ -134,7 +128,6 @@ impl WriterProxy {
             next: 1,
             known: IntervalSet::new(limits.intervals_max),
             losses_from: 1,
-            match_unnamed_until: Instant::ZERO,
             announced: 0,
             sent_through: 0,
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
@@ -397,7 +390,7 @@ impl WriterProxy {
         self.announced = last;
         self.sent_through = last;
         self.losses_from = next;
-        self.match_unnamed_until = Instant::ZERO;
+        self.begin.unnamed_until = Instant::ZERO;
         self.known.clear();
         while self.reorder.pop_below(SequenceNumber(i64::MAX)).is_some() {}
         self.defrag
@@ -463,9 +456,9 @@ impl WriterProxy {
     ) -> u64 {
         let mut lost = 0;
         if self.synced {
-            if now < self.match_unnamed_until {
-                self.note_match(first, last, is_for_us);
-            }
+            self.losses_from =
+                self.begin
+                    .losses_from(now, self.losses_from, (first, last), is_for_us);
             let unnamed = self.announced.saturating_add(1);
             if self.begin.was_matched_before && !self.begin.is_interrupted && first > unnamed {
                 // Omitted and never named: written while the writer did not match
@@ -515,7 +508,7 @@ impl WriterProxy {
         // lost. The first number of Pteros is that of the match, for one reader alone.
         let is_of_match = is_for_us && self.habits.begins_at_match;
         if !is_for_us && self.habits.begins_at_match {
-            self.match_unnamed_until = now + MATCH_UNNAMED_MAX;
+            self.begin.unnamed_until = now + MATCH_UNNAMED_MAX;
         }
         let losses_from = if is_of_match {
             first
@@ -527,21 +520,9 @@ impl WriterProxy {
         if self.begin.is_interrupted && last >= self.begin.resume_at {
             self.losses_from = self.begin.resume_at;
             self.begin.interrupted_below = last.saturating_add(1);
-            self.match_unnamed_until = Instant::ZERO;
+            self.begin.unnamed_until = Instant::ZERO;
         }
         self.mark_lost_below(begin)
-    }
-
-    /// Takes the first number of the match from a HEARTBEAT after the first one. Those to
-    /// all readers may have waited in the socket since before the match (seed 10600023491):
-    /// what they name is not lost. The first one to this reader says where it begins.
-    fn note_match(&mut self, first: i64, last: i64, is_for_us: bool) {
-        if is_for_us {
-            self.losses_from = self.losses_from.min(first.max(self.begin.resume_at));
-            self.match_unnamed_until = Instant::ZERO;
-        } else {
-            self.losses_from = self.losses_from.max(last.saturating_add(1));
-        }
     }
 
     /// Marks numbers below `begin` as unavailable. Returns how many of them were
