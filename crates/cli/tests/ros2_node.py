@@ -7,6 +7,7 @@ import threading
 import time
 
 import rclpy
+from rclpy._rclpy_pybind11 import RCLError
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import GetParameters
@@ -129,6 +130,10 @@ def main():
             executor.spin()
         except (KeyboardInterrupt, ExternalShutdownException):
             pass
+        except RCLError:
+            # rclpy makes a wait set even just after a signal has ended the context.
+            if rclpy.ok():
+                raise
         return
     thread = threading.Thread(target=executor.spin, daemon=True)
     thread.start()
