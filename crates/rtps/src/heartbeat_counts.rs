@@ -40,8 +40,8 @@ const COUNT_STEP_MAX: i32 = 1 << 16;
 const LEAP_MIN: i32 = 3;
 /// After a forged leap the true counts continue at most so far above the count before.
 const CONTINUED_MAX: i32 = 1 << 12;
-/// So many counts in a row that continue below a leap prove that it was forged, and so
-/// many above it that it was not.
+/// So many counts that continue below a leap prove that it was forged, and so many above
+/// it that it was not.
 const PROOFS: u8 = 3;
 
 /// Whether `count` is so far above the last one that a second message must confirm
@@ -71,11 +71,10 @@ pub(crate) struct CountLeap(Option<Leap>);
 struct Leap {
     /// The count before it.
     from: u32,
-    /// The last count between that one and the highest.
+    /// The last count that continues that one.
     before: u32,
     /// The highest count.
     top: u32,
-    /// Counts up to `before` that grew.
     continued: u8,
     above: u8,
 }
@@ -94,18 +93,11 @@ impl CountLeap {
             self.0 = None;
             return false;
         }
-        let is_between = step(leap.top) < 0 && (1..=CONTINUED_MAX).contains(&step(leap.from));
-        if !is_between || step(leap.before) == 0 {
+        if step(leap.top) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
             return false;
         }
-        // A second forged count below the leap is above the true ones that follow.
-        let streak = if step(leap.before) > 0 {
-            leap.continued
-        } else {
-            0
-        };
-        leap.continued = streak.saturating_add(1);
         let before = mem::replace(&mut leap.before, count);
+        leap.continued = leap.continued.saturating_add(1);
         let is_forged = leap.continued >= PROOFS;
         if is_forged {
             self.0 = None;
