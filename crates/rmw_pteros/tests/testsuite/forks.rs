@@ -3,7 +3,7 @@
 //! whose other thread only waits for the test.
 
 use std::ffi::{c_int, c_void};
-use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{from_ref, null, null_mut};
 
@@ -37,9 +37,12 @@ struct Child {
 impl Child {
     /// Forks. The child runs `work` and exits as programs do.
     fn fork(work: impl FnOnce()) -> Self {
+        // Another thread may be writing a line of the log.
+        let log = io::stderr().lock();
         // SAFETY: no other thread of this program holds a lock that the child needs.
         match unsafe { fork() } {
             0 => {
+                drop(log);
                 let outcome = catch_unwind(AssertUnwindSafe(work));
                 // SAFETY: the child's threads are this one alone.
                 unsafe { exit(c_int::from(outcome.is_err())) }
