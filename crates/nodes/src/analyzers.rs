@@ -23,7 +23,7 @@ pub(crate) const STATUS_BYTES_MAX: usize = 64 << 10;
 /// forgotten.
 const REMEMBERED_MAX: usize = 10_000;
 const REMEMBERED_BYTES_MAX: usize = 16 << 20;
-/// What a text or a value of a status needs besides its bytes.
+/// Bytes of memory of a text or a value of a status, besides its own.
 const VALUE_BYTES: usize = 48;
 const PACKAGE: &str = "diagnostic_aggregator";
 

@@ -112,7 +112,7 @@ struct Warnings {
 }
 
 impl Warnings {
-    /// What is to be said of a message.
+    /// The warnings about a message.
     fn about(&mut self, array: &DiagnosticArray) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut statuses = array.status.iter();

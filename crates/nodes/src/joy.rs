@@ -100,7 +100,7 @@ struct Output {
 #[derive(Default)]
 struct OutputState {
     is_over: bool,
-    /// What the last state had of axes and buttons, if they are not released since.
+    /// The numbers of axes and buttons of the last state, unless it released them.
     published: Option<(usize, usize)>,
 }
 

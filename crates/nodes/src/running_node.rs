@@ -28,8 +28,8 @@ impl RunningNode {
     }
 }
 
-/// What a command line asks for in place of a node. It is an error of the start, but no
-/// failure of the program.
+/// A command line that asks for something else than a node. It is an error of the start, but
+/// no failure of the program.
 pub enum CommandRequest {
     /// To print this usage.
     Usage(String),

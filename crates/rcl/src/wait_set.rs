@@ -24,7 +24,7 @@ use crate::guard_condition::GuardCondition;
 /// of the sockets is a system call.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
-/// What the wait sets of a context have in common.
+/// The state that the wait sets of a context share.
 pub struct WaitContext {
     core: Arc<Core>,
     /// Triggered by each change of the graph. One per node.
@@ -82,7 +82,7 @@ impl WaitContext {
     }
 }
 
-/// What a wait set waits for: samples, a guard condition, a status, a timer.
+/// An entity that a wait set waits for: samples, a guard condition, a status, a timer.
 pub trait WaitSource: Send + Sync {
     /// Lets it wake `queue`, at the begin of each wait. One load if it does. Samples and
     /// statuses wake one queue, that of the last wait.

@@ -1,7 +1,8 @@
 // Components panel: containers with the components that run in them, loaded and unloaded here.
 
+import { askedPanel } from "./asked_panel.js";
 import { parseSchema } from "./cdr.js";
-import { empty, h, reconcile, setText, Ticker } from "./dom.js";
+import { empty, h, reconcile, setText } from "./dom.js";
 import { problemLine, RequestForm } from "./form.js";
 
 const SUFFIX = "/_container/list_nodes";
@@ -22,8 +23,6 @@ export function componentsPanel({ connection }) {
   const hint = empty("");
   const body = h("div", { class: "scroll" });
   const element = h("div", { class: "panel components" }, hint, body);
-  const ticker = new Ticker(PERIOD_MS, () => refresh());
-  let isShown = false;
 
   function list() {
     const containers = containersOf(connection.services.values());
@@ -105,22 +104,5 @@ export function componentsPanel({ connection }) {
     };
   }
 
-  function refresh() {
-    list();
-    for (const { ask } of cards.values()) ask();
-  }
-
-  connection.on("services", () => isShown && refresh());
-  connection.on("info", () => isShown && list());
-  return {
-    id: "components", title: "Components", element,
-    show() {
-      isShown = true;
-      ticker.start();
-    },
-    hide() {
-      isShown = false;
-      ticker.stop();
-    },
-  };
+  return askedPanel(connection, { id: "components", title: "Components", element, periodMs: PERIOD_MS, list, rows: cards });
 }

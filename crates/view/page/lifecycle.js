@@ -1,6 +1,7 @@
 // Lifecycle panel: the state of each lifecycle node, and its transitions as buttons.
 
-import { empty, h, reconcile, setText, Ticker } from "./dom.js";
+import { askedPanel } from "./asked_panel.js";
+import { empty, h, reconcile, setText } from "./dom.js";
 
 const TYPE = "lifecycle_msgs/srv/GetState";
 const SUFFIX = "/get_state";
@@ -21,8 +22,6 @@ export function lifecyclePanel({ connection }) {
   const hint = empty("");
   const body = h("tbody");
   const element = h("div", { class: "panel" }, hint, h("div", { class: "scroll" }, h("table", { class: "states" }, body)));
-  const ticker = new Ticker(PERIOD_MS, () => refresh());
-  let isShown = false;
 
   function list() {
     const nodes = lifecycleNodes(connection.services.values());
@@ -86,22 +85,5 @@ export function lifecyclePanel({ connection }) {
     return { element: row, ask, update: (now) => (node = now) };
   }
 
-  function refresh() {
-    list();
-    for (const { ask } of rows.values()) ask();
-  }
-
-  connection.on("services", () => isShown && refresh());
-  connection.on("info", () => isShown && list());
-  return {
-    id: "lifecycle", title: "Lifecycle", element,
-    show() {
-      isShown = true;
-      ticker.start();
-    },
-    hide() {
-      isShown = false;
-      ticker.stop();
-    },
-  };
+  return askedPanel(connection, { id: "lifecycle", title: "Lifecycle", element, periodMs: PERIOD_MS, list, rows: rows });
 }

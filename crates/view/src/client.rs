@@ -18,7 +18,7 @@ pub struct Client {
     pub wants_statistics: AtomicBool,
     /// It sent `subscribeConnectionGraph`.
     pub wants_graph: AtomicBool,
-    /// What it asked for by `subscribeParameterUpdates`.
+    /// The parameters of its `subscribeParameterUpdates`.
     pub wanted_parameters: Mutex<WantedParameters>,
     /// Skipped messages by channel, as they were last reported.
     reported: Mutex<BTreeMap<u32, u64>>,

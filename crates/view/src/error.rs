@@ -22,7 +22,7 @@ pub enum ViewError {
     Rviz {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: String,
     },
     /// The system has no random numbers, threads or descriptors left.

@@ -31,6 +31,7 @@ page_files! {
     "index.html" HTML;
     "actions.js" JAVASCRIPT;
     "app.js" JAVASCRIPT;
+    "asked_panel.js" JAVASCRIPT;
     "cdr.js" JAVASCRIPT;
     "channel.js" JAVASCRIPT;
     "clouds.js" JAVASCRIPT;

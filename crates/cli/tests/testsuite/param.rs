@@ -149,6 +149,32 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
     );
 }
 
+/// A dump has read-only parameters too. One name that the node lacks spoils no other.
+#[test]
+fn a_dump_loads_again_and_an_unknown_name_fails_alone() {
+    let domain = Domain::new();
+    let _wheels = wheels(&domain);
+    let path = Folder::absent("dump.yaml");
+    let file = path.display().to_string();
+    let dumped = domain.run("param dump /robot/right").ok();
+    assert_contains(&dumped, "start_type_description_service");
+    std::fs::write(&path, &dumped).unwrap();
+    let loaded = domain.run(&format!("param load /robot/right {file}")).ok();
+    assert_contains(
+        &loaded,
+        "Set parameter start_type_description_service successful",
+    );
+    let changed = "/robot/right:\n  ros__parameters:\n    colour: red\n    speed: 1.0\n    start_type_description_service: false\n";
+    std::fs::write(&path, changed).unwrap();
+    let failed = domain
+        .run(&format!("param load /robot/right {file}"))
+        .failed(1);
+    assert_contains(&failed, "colour");
+    assert_contains(&failed, "start_type_description_service");
+    let speed = domain.run("param get /robot/right speed --hide-type").ok();
+    assert_eq!(speed, "1.0\n");
+}
+
 /// Texts that ROS 2's two typing rules read differently, on parameters of a declared
 /// type and of a dynamic one.
 #[test]

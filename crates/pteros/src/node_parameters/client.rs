@@ -262,7 +262,12 @@ impl ParameterClient {
             .filter(|(_, set)| set.is_err());
         for ((name, text), set) in refused {
             // One by one: a node answers for no name if it lacks one of them.
-            let values = self.get(&[name], timeout).unwrap_or_default();
+            let values = match self.get(&[name], timeout) {
+                Ok(values) => values,
+                // Refused: it lacks the name. Without an answer there is none for the next.
+                Err(CallError::Refused { .. }) => continue,
+                Err(_) => break,
+            };
             if values
                 .iter()
                 .any(|has| *has == text.value_as(has.parameter_type()))
