@@ -62,7 +62,7 @@ impl CommandLine {
         let words = with_separator(words);
         let takes_yaml = takes_yaml(&words);
         let matches = command.try_get_matches_from(words);
-        let matches = matches.map_err(|error| if takes_yaml { with_tip(error) } else { error });
+        let matches = matches.map_err(|error| with_tip(error, takes_yaml));
         Self::from_arg_matches(&matches?)
     }
 }
@@ -106,16 +106,16 @@ fn takes_yaml(words: &[OsString]) -> bool {
         .any(|(of, with)| noun.is_some_and(|noun| noun == of) && verb.is_some_and(|v| v == with))
 }
 
-/// Adds to the error of a word too many that values with blanks need quotes, and to that of
-/// a ROS argument what it follows.
-fn with_tip(mut error: clap::Error) -> clap::Error {
+/// Adds to the error of a ROS argument that it follows `--ros-args`, and to that of a word
+/// too many of a verb with YAML that values with blanks need quotes.
+fn with_tip(mut error: clap::Error, takes_yaml: bool) -> clap::Error {
     let word = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) => word.clone(),
         _ => return error,
     };
     let tip = if ROS_ARGUMENTS.contains(&&*word) || word.contains(":=") {
         "ROS arguments follow --ros-args, as in: --ros-args -r chatter:=news -p rate:=2"
-    } else if word.starts_with('-') {
+    } else if word.starts_with('-') || !takes_yaml {
         return error;
     } else {
         "a value with blanks is one word in quotes, as 'data: hi' or '[1, 2]'"
@@ -345,6 +345,25 @@ mod tests {
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_word_too_many_gets_the_tip_of_its_kind() {
+        let text = |line: &str| CommandLine::read(words(line)).unwrap_err().to_string();
+        for line in [
+            "x demo talker -r a:=b",
+            "x topic list a:=b",
+            "x node list -p a:=1",
+        ] {
+            assert!(
+                text(line).contains("ROS arguments follow --ros-args"),
+                "{line}"
+            );
+        }
+        let unquoted = text("x param set /n speed 1 2");
+        assert!(unquoted.contains("one word in quotes"), "{unquoted}");
+        let plain = text("x node list -z");
+        assert!(!plain.contains("tip:"), "{plain}");
     }
 
     #[test]
